@@ -8,15 +8,17 @@
 
 #include "troupe/transport/communicator.hpp"
 
-// Exchanges between processes, each of which has one rank of the communicator.
+// Exchanges between processes. Each process has one rank of the communicator.
 
 namespace troupe {
 
-/// The numbers of all processes, one process after the other; each has as many.
+/// Returns the numbers of all processes in the order of their ranks. All processes must pass the same number of them.
+/// Throws Error if a process has not called it within the limit.
 std::vector<std::int64_t> gathered_numbers(Communicator& processes, const std::vector<std::int64_t>& numbers,
                                            std::chrono::milliseconds limit);
 
-/// The bytes of rank `root`, as uint8[n]. Those of the other ranks are ignored.
+/// Returns, at every rank, the bytes of rank `root` as uint8[n]. The bytes that other ranks pass are ignored. Throws
+/// Error if one of the two broadcasts takes longer than the limit.
 Tensor broadcast_bytes(Communicator& processes, std::span<const std::byte> bytes, int root,
                        std::chrono::milliseconds limit);
 

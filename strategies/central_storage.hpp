@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Parameters lie in one place, where the gradients of all replicas are summed and applied. The replicas compute.
+/// A parameter server strategy with one server, `storage`. The server sums the gradients of all replicas and updates
+/// the parameters. The replicas compute the gradients.
 class CentralStorage final : public ParameterServer {
  public:
   CentralStorage(const std::vector<Place>& replicas, const Place& storage, ServerOptions options = {})

@@ -12,10 +12,11 @@ namespace {
 
 constexpr const char* kLocalSgd = "local_sgd";
 
-/// Adds the local shard of a worker for a group of parameters.
+/// Adds a local shard: the actor that holds a worker's copy of group `number` of the parameters, and updates it for
+/// `steps` steps between two exchanges with the servers.
 ActorId add_local(Plan& plan, const PlanRequest& request, const ParameterGroup& group, std::size_t number,
                   const Replica& worker, std::int64_t steps) {
-  // The worker's parameters and states have names of their own.
+  // The suffix gives the worker's copies of parameters and optimizer state names of their own.
   const auto suffix = "/worker" + std::to_string(worker.number);
   const auto place = host_side(worker.place);
   ReplicaUpdate update{update_graph(request.spec.optimizer, request.spec.seed, group.parameters, suffix), {}};

@@ -12,21 +12,22 @@
 namespace troupe {
 
 struct LocalSgdOptions {
-  /// Steps of a worker between two exchanges with the servers.
+  /// The number of steps of each worker between two exchanges with the servers.
   std::int64_t local_steps = 8;
-  /// Updates the common parameters with the mean change of the workers' parameters as gradient. By default the common
-  /// parameters become the mean of the workers'.
+  /// The optimizer that updates the common parameters on the servers. Its gradient is the mean change of the workers'
+  /// parameters. With the default, the common parameters become the mean of the workers' parameters.
   Optimizer outer = Sgd{.lr = 1.0};
 };
 
 /// Each worker trains its own copy of the parameters with its part of every batch. After every `local_steps` steps the
-/// changes of all copies, weighted by their rows, are applied as a gradient to the common parameters on the servers,
-/// and every copy is set to these. An epoch ends with such an exchange. Source: S. Stich, Local SGD converges fast and
-/// communicates little, 2019.
+/// workers exchange parameters with the servers: the mean change of all copies, weighted by rows, is applied as a
+/// gradient to the common parameters, and every copy is set to the common parameters. An epoch ends with such an
+/// exchange. Source: S. Stich, Local SGD converges fast and communicates little, 2019.
 class LocalSgd : public Strategy {
  public:
-  /// Worker w runs at workers[w]; the common parameters lie at the servers. Throws Error if there is no server, an
-  /// option is out of range, or there is a hook or an actor for gradients, which do not travel.
+  /// Worker w runs at workers[w]; the common parameters lie in host memory at the servers. Throws Error if there is no
+  /// server, an option is out of range, or `server_options` has a hook or an actor for gradients, since workers send no
+  /// gradients.
   LocalSgd(std::vector<Place> workers, const std::vector<Place>& servers, LocalSgdOptions options = {},
            ServerOptions server_options = {});
 

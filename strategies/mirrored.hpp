@@ -7,22 +7,24 @@
 namespace troupe {
 
 struct MirroredOptions {
-  /// Gradients are reduced in buckets, in the order in which the backward pass makes them. The first bucket is smaller,
-  /// so that reduction begins early.
+  /// The largest sizes of the first bucket and of the other buckets. Gradients are summed in buckets, in the order in
+  /// which the backward pass makes them. The first bucket is smaller, so that the first sum begins early.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
-  /// Updates wait until all ranks have every reduced bucket of the step, so that a failure leaves all replicas whole,
-  /// at the same step. The cost is the overlap of updates with reductions, and a small collective.
+  /// True: updates wait until all ranks have the sums of all buckets of the step. A failure then leaves all replicas
+  /// complete, at the same step. The cost: updates do not overlap with sums, and each step has one more small
+  /// collective.
   bool atomic_steps = false;
   /// The algorithm that sums gradients of replicas in several processes.
   AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;
-  /// Makes gradients smaller on their way. Null: they travel unchanged.
+  /// Compresses the gradients that replicas exchange. Null: replicas exchange float32 gradients.
   std::shared_ptr<const GradientHook> hook = {};
 };
 
-/// A replica at every place, each with its own copy of the parameters, equal at first. Every batch is split among the
-/// replicas. Their gradients are summed, and every replica makes the same update. Gradients are divided by the rows of
-/// the whole batch before, so uneven parts are exact.
+/// A replica at every place, each with its own copy of the parameters, which starts with equal values. Every batch is
+/// split among the replicas. Their gradients are summed, and every replica makes the same update. Before the sum, each
+/// replica divides its gradients by the number of rows of the whole batch, so the result is exact for parts of unequal
+/// size.
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(std::vector<Place> places, MirroredOptions options = {});

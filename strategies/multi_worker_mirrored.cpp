@@ -12,10 +12,10 @@ namespace troupe {
 
 namespace {
 
-// Limit of the wait for the other processes to construct the strategy.
+// The longest wait for the other processes to construct the strategy.
 constexpr std::chrono::milliseconds kLimit{60'000};
 
-/// A communicator of all processes. Null if there is one process.
+/// Makes a communicator with one rank in every process. Null if there is only one process.
 std::shared_ptr<Communicator> meet(Cluster& cluster) {
   if (cluster.size() == 1) return nullptr;
   std::vector<int> all(static_cast<std::size_t>(cluster.size()));
@@ -24,7 +24,8 @@ std::shared_ptr<Communicator> meet(Cluster& cluster) {
   return cluster.communicator(name, all)[static_cast<std::size_t>(cluster.rank())];
 }
 
-/// The devices of all processes, in the order of their ranks. Throws Error unless all processes have the same number.
+/// Returns the devices of all processes, in the order of their ranks. Throws Error unless all processes have the same
+/// number of devices.
 std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& local) {
   const auto counts = gathered_numbers(processes, {static_cast<std::int64_t>(local.size())}, kLimit);
   for (std::size_t process = 0; process < counts.size(); ++process)

@@ -9,14 +9,14 @@ namespace troupe {
 class Cluster;
 class Communicator;
 
-/// Mirrored over the processes of a cluster, each with the same number n of replicas. The plan, its bits and its
-/// results are those of Mirrored with all replicas in one process. Rank p has the replicas p n to p n + n - 1.
+/// Mirrored over the processes of a cluster, each with the same number n of replicas. Rank p has the replicas p n to p
+/// n + n - 1. The results equal, bit for bit, those of Mirrored with all replicas in one process.
 class MultiWorkerMirrored final : public Mirrored {
  public:
   /// Replica i of this process runs on `devices[i]`. Other processes may have other devices, such as each its own GPU.
   /// CPU devices are counted over the processes of a machine: with n per process, cpu:0 of the second process is cpu:n
-  /// of the machine. All processes construct the strategy, and wait for each other's devices. Throws Error if their
-  /// numbers differ.
+  /// of the machine. All processes must construct the strategy: the constructor waits until it has the devices of every
+  /// process. Throws Error if the processes have different numbers of devices, or do not come within a minute.
   MultiWorkerMirrored(Cluster& cluster, const std::vector<Device>& devices, MirroredOptions options = {});
 
  private:

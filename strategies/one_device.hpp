@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// Trains on one device.
+/// A strategy with one replica, on one device.
 class OneDevice final : public Mirrored {
  public:
   explicit OneDevice(Device device = {}) : OneDevice(Place{0, device}) {}

@@ -15,35 +15,42 @@ namespace troupe {
 
 /// Options of strategies whose parameters lie on servers.
 struct ServerOptions {
-  /// How parameters are split over the servers.
+  /// The rule that splits parameters into shards and places them on the servers.
   Sharding sharding = {};
-  /// Encodes gradients between workers and servers. Null: they travel unchanged. Rows that are looked up always do.
+  /// Encodes the gradients that workers send to servers. Null: workers send float32 gradients. Gradients of looked-up
+  /// rows are never encoded.
   std::shared_ptr<const GradientHook> hook = {};
-  /// Makes a user's actor for the way from a worker to each shard, with one input and one output: blocks of gradients
-  /// as they travel. The actor lives at the worker's place; the number of the shard is appended to its name. Null:
-  /// none.
+  /// Makes a user's actor that stands between a worker and a shard: it reads the worker's gradients and sends gradients
+  /// to the shard. It must have one input and one output, with tensors like `gradients`, the block or the hook's
+  /// encoding that the worker sends. It is called once for each worker and each shard, except shards of looked-up rows.
+  /// The actor runs on the host side of the worker's place; the number of the shard is appended to its name. Null: no
+  /// such actor.
   std::function<PlanActor(const TensorInfo& gradients, int worker)> gradient_actor = {};
 };
 
-/// Parameters lie in shards on servers, in host memory. Workers request them before every step and send gradients. If
-/// an update is made of the gradients of all workers, all compute a part of every batch, with the bits of a Mirrored
-/// strategy with as many replicas. Otherwise each worker gets batches of its own when it has room.
+/// Parameters lie in shards on servers, in host memory. Workers request parameters before every step and send
+/// gradients. If every update takes the gradients of all workers, each worker computes a part of every batch, and the
+/// results equal, bit for bit, those of a Mirrored strategy with as many replicas. Otherwise each worker computes
+/// batches of its own, which it gets whenever it has room for one.
 class ParameterServer : public Strategy {
  public:
-  /// Worker w runs at workers[w], and server i lies at servers[i]. Throws Error if there is no server, or the rule is
-  /// out of range or for another number of workers.
+  /// Worker w runs at workers[w], and server i lies at servers[i]. Throws Error if there is no server, or `rule` is out
+  /// of range or made for another number of workers.
   ParameterServer(std::vector<Place> workers, const std::vector<Place>& servers, const ConsistencyRule& rule,
                   ServerOptions options = {});
 
   bool shares_steps() const override { return rule_.quorum == num_replicas_in_sync(); }
-  /// The given places, otherwise those of the workers that are not expendable, otherwise rank 0.
+  /// The places given to set_forward_places(), else those of the workers; without those in expendable processes. If
+  /// none is left, cpu:0 of rank 0.
   std::vector<Place> forward_places() const override;
-  /// Processes with workers alone, if a step is of one worker.
+  /// The processes, except rank 0, that have workers but neither servers nor places given to set_forward_places(). None
+  /// if all workers share each step.
   std::set<int> expendable() const override;
   Plan training_plan(const PlanRequest& request) const override;
 
  private:
-  /// The output that carries a worker's gradients to a shard: of the user's actor, which is added, if there is one.
+  /// Adds the actor that ServerOptions::gradient_actor makes, if it is set. Returns the output that carries a worker's
+  /// gradients to a shard: that of this actor, else `gradients`.
   OutputRef add_gradient_actor(Plan& plan, const OutputRef& gradients, int worker, std::size_t shard) const;
 
   std::vector<Place> servers_;

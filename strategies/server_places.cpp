@@ -21,7 +21,7 @@ std::vector<Place> on_devices(const Cluster& cluster, const std::vector<int>& pr
                               const DevicesOfLocalRank& devices_of) {
   std::vector<Place> places;
   for (const int process : processes) {
-    // Lower ranks of these processes on the same machine.
+    // The number of lower ranks among `processes` on the same machine.
     const auto before = std::ranges::count_if(
         processes, [&](int other) { return other < process && cluster.machine(other) == cluster.machine(process); });
     const auto devices = devices_of(cluster.local_rank(process));
@@ -33,7 +33,7 @@ std::vector<Place> on_devices(const Cluster& cluster, const std::vector<int>& pr
   return places;
 }
 
-/// Servers on the processes, round robin. All name cpu:0, since servers have no threads of their own.
+/// Places servers on the processes, round robin. All servers are at cpu:0, since they have no threads of their own.
 std::vector<Place> in_turn(const std::vector<int>& processes, int servers) {
   std::vector<Place> places;
   for (std::size_t i = 0; i < static_cast<std::size_t>(servers); ++i)

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// Listens at a public address at which processes of a job meet before they have each other's addresses. Any process
-/// can send to it, so senders and bytes are not trusted. Used by one thread.
+/// Listens at the public address at which the processes of a job meet before they know each other's addresses. Any
+/// process can send to this address, so neither senders nor bytes are trusted. Used by one thread.
 class Acceptor {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -22,9 +22,9 @@ class Acceptor {
   };
 
   virtual ~Acceptor() = default;
-  /// Returns the next message, or nothing if none arrives before the deadline.
+  /// Blocks until the next message arrives. Returns nothing if none arrives before the deadline.
   virtual std::optional<Message> receive(Deadline deadline) = 0;
-  /// Sends bytes to the sender of a message. Does nothing if the sender has disconnected.
+  /// Sends bytes to `sender`, the Message::sender of a received message. Does nothing if that connection has ended.
   virtual void answer(const std::string& sender, std::span<const std::byte> bytes) = 0;
 };
 
@@ -33,13 +33,14 @@ class AcceptorClient {
  public:
   virtual ~AcceptorClient() = default;
   virtual void send(std::span<const std::byte> bytes) = 0;
-  /// Returns the next answer, or nothing if none arrives before the deadline.
+  /// Blocks until the acceptor's next answer arrives. Returns nothing if none arrives before the deadline.
   virtual std::optional<std::vector<std::byte>> receive(Acceptor::Deadline deadline) = 0;
 };
 
-/// Listens at tcp://host:port. Throws Error if the address cannot be bound.
+/// Makes an acceptor that listens at `address`, tcp://host:port. Throws Error if the address cannot be bound.
 std::unique_ptr<Acceptor> make_acceptor(const std::string& address);
-/// Connects to tcp://host:port in the background. Throws Error if the address is malformed.
+/// Makes a client that connects in the background to the acceptor at `address`, tcp://host:port. Throws Error if the
+/// address is malformed.
 std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address);
 
 }  // namespace troupe

@@ -8,26 +8,27 @@
 
 namespace troupe {
 
-/// The algorithm of a sum over ranks in several processes, or over GPUs. Each algorithm adds in a fixed order, the same
-/// from run to run; see docs/clusters.md.
+/// The algorithm of a sum over ranks in several processes, or over GPUs. Each algorithm adds in an order that is fixed
+/// for given ranks, except that MPI's library chooses the order of `mpi`; see docs/clusters.md.
 enum class AllReduceAlgorithm : std::uint8_t {
-  /// Every rank sums its slice of the tensors of all ranks, and sends the sum to all: two steps for any number of
-  /// ranks. The bits are those of one process.
+  /// Each rank adds one slice of the tensors of all ranks, in rank order, and sends the sum of the slice to all ranks:
+  /// two steps for any number of ranks. The sum has the same bits as in a group within one process.
   direct,
-  /// Slices go round, from each rank to the next: 2 (N - 1) steps. Every rank exchanges data with its neighbors only.
+  /// The slices of a tensor go round a ring, from each rank to the next, in 2 (N - 1) steps for N ranks. A rank
+  /// exchanges data with its two neighbors only. The sum of slice i begins with rank i.
   ring,
-  /// The ranks of a machine sum among themselves, then one rank of each machine with those of the other machines. If
-  /// every rank has its tensors on a device, the devices of a process, or of a machine if NCCL can join them, sum among
-  /// themselves, then one device of each with those of the others.
+  /// The ranks of each machine sum among themselves, then one rank of each machine sums with those of the other
+  /// machines. If all tensors lie on devices, the devices of a process, or those of a machine if NCCL can join them,
+  /// take the place of the ranks of a machine.
   hierarchy,
-  /// The ranks of a process sum among themselves, then one rank of each process with the others over MPI, in the order
-  /// that MPI chooses.
+  /// The ranks of each process sum among themselves, then one rank of each process sums with those of the other
+  /// processes over MPI.
   mpi,
-  /// NVIDIA's library sums. Every rank needs a GPU of its own.
+  /// NCCL, NVIDIA's library, sums. Every rank needs a GPU of its own.
   nccl,
 };
 
-/// The names, by AllReduceAlgorithm.
+/// The name of each algorithm, indexed by the value of AllReduceAlgorithm.
 inline constexpr std::array kAllReduceAlgorithms{"direct", "ring", "hierarchy", "mpi", "nccl"};
 
 inline std::string to_string(AllReduceAlgorithm algorithm) {

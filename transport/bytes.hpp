@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Writes integers, little-endian, and texts one after the other.
+/// Appends integers (little-endian), texts and raw bytes to one sequence of bytes.
 class ByteWriter {
  public:
   template <class T>
@@ -18,7 +18,7 @@ class ByteWriter {
     for (std::size_t i = 0; i < sizeof(T); ++i)
       bytes_.push_back(static_cast<std::byte>(static_cast<std::make_unsigned_t<T>>(value) >> (8 * i) & 0xFF));
   }
-  /// Writes a text. A text of more than `limit` bytes is cut.
+  /// Writes the length of a text as uint32, then its bytes. A text of more than `limit` bytes is cut.
   void put_text(const std::string& text, std::size_t limit);
 
   void put_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
@@ -31,7 +31,8 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what ByteWriter wrote. Throws Error if the bytes end too early.
+/// Reads what ByteWriter wrote. Throws Error if the bytes end too early, or if a text is longer than the `limit` of
+/// get_text(). Keeps a view of the bytes and does not own them.
 class ByteReader {
  public:
   /// `place` begins the text of errors.
@@ -47,7 +48,7 @@ class ByteReader {
     return static_cast<T>(value);
   }
   std::string get_text(std::size_t limit);
-  /// The bytes of `elements` elements of `size` bytes each, valid as long as the bytes that are read.
+  /// Returns the next `elements` elements of `size` bytes each, as a view of the bytes that the constructor got.
   std::span<const std::byte> get_bytes(std::uint64_t elements, std::size_t size);
 
   bool at_end() const { return bytes_.empty(); }

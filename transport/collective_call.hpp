@@ -17,9 +17,9 @@ class Abort {
   /// Keeps the first failure. Returns false if one was set before.
   bool set(FailurePtr failure);
   bool is_set() const { return set_.load(std::memory_order_acquire); }
-  /// Null if there is none.
+  /// Returns the failure that was set, or null.
   FailurePtr failure() const;
-  /// Throws Aborted with the failure, if there is one.
+  /// Throws Aborted with the failure that was set, if any.
   void check() const {
     if (is_set()) throw Aborted(failure());
   }
@@ -40,33 +40,36 @@ struct CallSignature {
   bool operator==(const CallSignature&) const = default;
 };
 
-/// `all_reduce of 16 float32`.
+/// Returns a text such as `all_reduce of 16 float32`.
 std::string to_string(const CallSignature& signature);
 
-/// The signature of a collective with these tensors of a rank. Throws Error if there is no rank `root`, or if the sizes
-/// of the tensors do not fit the kind.
+/// Returns the signature of a collective in which rank `rank` of `ranks` has these tensors. Throws Error if `root` is
+/// not below `ranks`, or if the sizes of the tensors do not fit the kind.
 CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
                            int root);
 
-/// The failure of a group whose ranks do not agree on collective number `number`.
+/// Returns the failure of a group in which two ranks have begun different collectives as collective number `number`.
+/// Its text names both ranks and signatures.
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,
                         int second_rank);
 
-/// Part of the elements of a tensor.
+/// A range of the elements of a tensor.
 struct Slice {
   std::int64_t first, count;
 };
 
-/// The share of rank `rank` of `elements`. It ends at the end of a cache line of float32, so that ranks do not write to
-/// the same line.
+/// Returns the slice of `elements` elements that belongs to rank `rank` of `ranks`. Slices begin at multiples of 16
+/// elements, a cache line of float32, so that two ranks do not write to the same line. The last slices may be shorter
+/// or empty.
 Slice slice_of(std::int64_t elements, int ranks, int rank);
 
-/// The elements of a slice of a tensor, as a tensor of one axis.
+/// Returns a view of the elements of a slice: a tensor of one axis that shares the memory of `tensor`.
 Tensor part_of(const Tensor& tensor, const Slice& slice);
 
-/// Throws Error if there is no such rank.
+/// Throws Error unless `rank` is in 0 to `ranks` - 1.
 void expect_rank(int rank, int ranks);
-/// Throws Error if a tensor that rank `from` sent does not fit into what rank `to` expects.
+/// Throws Error if a tensor that rank `from` sent differs in dtype or number of bytes from the tensor into which rank
+/// `to` receives it.
 void expect_alike(const Tensor& sent, int from, const Tensor& expected, int to);
 
 }  // namespace troupe

@@ -10,26 +10,26 @@
 
 namespace troupe {
 
-/// The kinds of collectives. Their numbers travel over links.
+/// The kinds of collectives. Links transmit the values as numbers, so all processes must use the same ones.
 enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier, scatter };
 
-/// The number of elements of a collective's outputs.
+/// The size of the output of each rank, in elements.
 enum class OutputSize : std::uint8_t {
-  in_place,   ///< the input holds the result
-  gathered,   ///< the elements of the inputs of all ranks
-  scattered,  ///< the elements of one of size() equal parts of the input
+  in_place,   ///< no output: the result replaces the elements of the input
+  gathered,   ///< all elements of the inputs of all ranks
+  scattered,  ///< one of the equal parts, one for each rank, of the input
 };
 
 /// The properties of a kind of collective.
 struct CollectiveForm {
   const char* name;
   OutputSize output = OutputSize::in_place;
-  bool sums = false;       ///< adds elements of different ranks
+  bool sums = false;       ///< the result is a sum over ranks
   bool has_root = false;   ///< the result depends on the rank that is the root
-  bool one_input = false;  ///< the root alone has an input
+  bool one_input = false;  ///< only the root has an input
 };
 
-/// The properties of every kind, by CollectiveKind.
+/// The properties of every kind, indexed by the value of CollectiveKind.
 inline constexpr std::array kCollectiveForms{
     CollectiveForm{.name = "all_reduce", .sums = true},
     CollectiveForm{.name = "broadcast", .has_root = true},
@@ -43,18 +43,19 @@ constexpr const CollectiveForm& form_of(CollectiveKind kind) {
   return kCollectiveForms[static_cast<std::size_t>(kind)];
 }
 
-/// Whether the rank has an input.
+/// Whether rank `rank` has an input in a collective with root `root`.
 constexpr bool has_input(CollectiveKind kind, int rank, int root) {
   return !form_of(kind).one_input || rank == root;
 }
 
-/// Elements of a rank's output for an input of `elements`; 0 if the collective works in place.
+/// Returns the number of elements of a rank's output if the input has `elements` elements; 0 if the collective works in
+/// place.
 constexpr std::int64_t output_elements(CollectiveKind kind, std::int64_t elements, int ranks) {
   const auto output = form_of(kind).output;
   return output == OutputSize::gathered ? elements * ranks : output == OutputSize::scattered ? elements / ranks : 0;
 }
 
-/// Throws Error if there is no collective of that name.
+/// Returns the kind with that name. Throws Error if there is none.
 inline CollectiveKind collective_kind_of(std::string_view name) {
   for (std::size_t kind = 0; kind < kCollectiveForms.size(); ++kind)
     if (kCollectiveForms[kind].name == name) return static_cast<CollectiveKind>(kind);

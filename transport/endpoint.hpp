@@ -13,12 +13,13 @@ namespace troupe {
 
 /// The addresses of an endpoint, and the facts about its process that other processes need.
 struct EndpointAddress {
-  std::string tcp;       ///< tcp://host:port, or empty
-  std::string ipc;       ///< for processes of the same host
+  std::string tcp;       ///< tcp://host:port
+  std::string ipc;       ///< ZeroMQ address for processes of the same host; empty if none is bound
   std::string identity;  ///< 32 random hexadecimal digits, known only to processes that got this address
-  std::string host;      ///< the same for processes that share a kernel, its network and its process numbers
+  std::string host;      ///< equal for processes that share a kernel, its network and its process numbers
   std::int64_t pid = 0;
-  /// The address and the value of a number in that process. A process that can read it may read payloads there.
+  /// The address and the value of a number in the memory of the endpoint's process. A process that can read the number
+  /// can also read payloads there.
   std::uint64_t probe_address = 0;
   std::uint64_t probe_value = 0;
 
@@ -26,44 +27,47 @@ struct EndpointAddress {
 };
 
 struct EndpointOptions {
-  /// The address to bind, tcp://address:port; port * stands for a free one. Loopback unless the user has asked for
-  /// more: nothing is encrypted.
+  /// The address to bind, tcp://address:port; the port `*` stands for a free port. The default is loopback, because
+  /// nothing is encrypted.
   std::string bind = "tcp://127.0.0.1:*";
   /// The host name or address under which other processes reach the bound address, if it differs.
   std::string advertised_host = {};
-  /// Larger payloads are refused.
+  /// The largest payload, in bytes. A peer that sends a larger one is cut off.
   std::size_t max_payload_bytes = std::size_t{1} << 32;
-  /// The limit of memory, per peer, for frames that have arrived and were not received. A peer that sends more is cut
-  /// off.
+  /// The limit, in bytes, of the payloads in memory that were not received yet: per link for whole frames, and per peer
+  /// for frames that have arrived in part. A peer that sends more is cut off.
   std::size_t max_unreceived_bytes = std::size_t{1} << 30;
-  /// If false, payloads are never read in the memory of another process, and no ipc address is bound.
+  /// If false, payloads are never read directly in the memory of another process, and no ipc address is bound.
   bool same_host = true;
-  /// Called, on any thread, with one line about a connection whose sender is no peer. At most once per connection.
+  /// Called, on the receiving thread, with one line about a stranger: once for each message of a sender that is no
+  /// peer, and once for each connection that does not speak ZeroMQ's protocol.
   std::function<void(const std::string& line)> on_stranger = {};
 };
 
-/// This process's end of the links to other processes, over ZeroMQ. A separate thread receives. Thread-safe.
+/// This process's end of the links to other processes, over ZeroMQ. A thread of the endpoint receives. Thread-safe.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
   virtual const EndpointAddress& address() const = 0;
-  /// Adds a process as a peer. It is connected when a link to it is made, or when it sends something. A process that
-  /// sends before it is added is a stranger.
+  /// Adds a process as peer number `peer`. The endpoint connects to the process when a link to it is made, or when the
+  /// process sends something. Messages of a process that is not a peer yet are dropped, and on_stranger reports them.
+  /// Throws Error if the number is in use.
   virtual void add_peer(int peer, const EndpointAddress& address) = 0;
-  /// Replaces the process of a peer. The old links fail, and links of the same names can be made again.
+  /// Gives the number of a peer to another process. Links to the old process fail, and links with the same names can be
+  /// made to the new one. Throws Error if the number is not in use.
   virtual void replace_peer(int peer, const EndpointAddress& address) = 0;
   /// Makes this process's end of a link to a peer; the peer makes the other end under the same name. Frames that arrive
-  /// before the link is made wait. Throws Error if the peer is unknown or has a link of that name already.
+  /// before this call wait in the link. Throws Error if the peer is unknown or has a link of that name already.
   virtual std::shared_ptr<Link> link(int peer, const std::string& name) = 0;
-  /// Cuts a peer off: its links fail with this cause.
+  /// Cuts a peer off: its links fail with `cause`. Does nothing if the peer is unknown.
   virtual void fail_peer(int peer, const FailurePtr& cause) = 0;
-  /// Waits, at most for `limit`, until the peers have got everything that was sent or are gone. Returns true if they
-  /// have.
+  /// Blocks until every peer has acknowledged and read all that was sent to it, or its connection has failed. Returns
+  /// false if this takes longer than `limit`.
   virtual bool drain(std::chrono::milliseconds limit) = 0;
 };
 
-/// Throws Error if the address cannot be bound.
+/// Makes an endpoint that listens at `options.bind`. Throws Error if this address cannot be bound.
 std::shared_ptr<Endpoint> make_zeromq_endpoint(EndpointOptions options);
 
 }  // namespace troupe

@@ -13,20 +13,21 @@
 
 namespace troupe {
 
-/// The meaning of a frame. Collectives of linked communicators have separate types.
+/// The meaning of a frame. An edge of a plan has numbered slots, each of which holds one tensor until the consumer
+/// returns the slot. The types `collective_...` are those of linked communicators.
 enum class FrameType : std::uint8_t {
-  tensor_ready,      ///< the slot of an edge is full: a tensor
-  failure_ready,     ///< the slot of an edge is full: the failure in place of a tensor
-  credit_returned,   ///< the part `part` has returned the slot of an edge
+  tensor_ready,      ///< a tensor for a slot of an edge
+  failure_ready,     ///< a failure in place of the tensor for a slot of an edge
+  credit_returned,   ///< the consumer has returned a slot of an edge to the producer
   data_ended,        ///< no more tensors come on an edge
-  control,           ///< bytes for the user of the link; `edge` and `slot` tell their meaning
-  collective_ready,  ///< the rank has begun a collective and takes large parts of it
-  collective_part,   ///< the contribution of one rank to a collective
-  collective_send,   ///< a tensor from rank to rank
-  collective_abort,  ///< the failure that ends all collectives
+  control,           ///< bytes; the user of the link defines the meaning of the payload and the fields
+  collective_ready,  ///< the sender has begun a collective and accepts its large parts, which wait for this
+  collective_part,   ///< elements that one rank sends to another in a collective
+  collective_send,   ///< a tensor that one rank sends to another outside of collectives
+  collective_abort,  ///< the failure that ends all collectives of the group
 };
 
-/// The fields of a frame besides its payload. Their meaning depends on the type; unused fields are 0.
+/// The fields of a frame besides its payload. Their meaning depends on the type of the frame; unused fields are 0.
 struct FrameHeader {
   FrameType type = FrameType::control;
   std::int32_t edge = 0;
@@ -39,35 +40,40 @@ struct FrameHeader {
   bool operator==(const FrameHeader&) const = default;
 };
 
-/// A header and a tensor, whose dtype and shape the encoded header carries too. Bytes travel as uint8[n].
+/// A header and a payload. The payload is a tensor, whose dtype and shape the encoded header has, too; bytes are a
+/// tensor uint8[n].
 struct Frame {
   FrameHeader header;
   Tensor payload = empty_payload();
-  /// Frames that wait for one connection go in ascending order of their priorities; frames of equal priority keep their
-  /// order. A later frame of an edge, or of a collective, must not overtake an earlier one.
+  /// The priority of this frame among the frames that wait to be sent on one connection: smaller numbers go first, and
+  /// frames of equal priority keep their order. A later frame of an edge, or of a collective, must not have a smaller
+  /// number than an earlier one.
   std::int64_t priority = kUrgent;
-  /// If given, the other end may read the payload in this process's memory as long as the guard is valid. The link
-  /// holds it until the other end has read the payload, or never will.
+  /// If not null, the other end may read the payload directly in this process's memory as long as the guard is valid.
+  /// The link keeps its handle of the guard until the payload is sent or copied, or the other end has read or dropped
+  /// it, or the link has failed.
   std::shared_ptr<const PayloadGuard> guard = {};
 
-  /// The priority of frames without a large payload, which go before all others.
+  /// The priority of frames without a large payload, which go before all other frames.
   static constexpr std::int64_t kUrgent = -1;
 
-  /// uint8[0].
+  /// Returns the payload of frames that carry no data, a tensor uint8[0].
   static Tensor empty_payload();
 };
 
-/// Bytes of an encoded header.
+/// The size of an encoded header, in bytes.
 inline constexpr std::size_t kFrameHeaderBytes = 128;
 using EncodedHeader = std::array<std::byte, kFrameHeaderBytes>;
 
-/// The header of a frame as it travels: little-endian, with magic, version, the payload's dtype, shape, length and
-/// checksum, and a checksum over the header itself. A payload that travels in pieces with separate checksums has none
-/// here.
+/// Whether an encoded header has the checksum of the whole payload, or none because each piece of the payload travels
+/// with a checksum of its own.
 enum class PayloadChecksum { whole, none };
+/// Encodes the header of a frame, little-endian, with magic number, version, the payload's dtype, shape, length and
+/// checksum, and a checksum over the header itself.
 EncodedHeader encode_header(const Frame& frame, PayloadChecksum checksum = PayloadChecksum::whole);
 
-/// A header that has arrived. Memory for the payload may be allocated only after the header was checked.
+/// A header that has arrived and was checked. The receiver may allocate memory for the payload now, because its size is
+/// within the limit.
 struct DecodedHeader {
   FrameHeader header;
   TensorInfo payload;
@@ -76,21 +82,21 @@ struct DecodedHeader {
   std::size_t payload_bytes() const;
 };
 
-/// Checks a header field by field: length, magic, version, checksum, type, dtype, shape and the length that follows
-/// from it, which must not be above `max_payload_bytes`. Throws Error that names the field.
+/// Checks a header field by field: length, magic number, version, checksum, type, dtype, shape and the payload's
+/// length, which must fit the shape and must not exceed `max_payload_bytes`. Throws Error that names the field.
 DecodedHeader decode_header(std::span<const std::byte> bytes, std::size_t max_payload_bytes);
 
-/// Throws Error if the payload has another length than the header says, or other bytes.
+/// Throws Error if the payload does not have the length and the checksum that the header announces.
 void check_payload(const DecodedHeader& header, std::span<const std::byte> payload);
 
-/// Bytes as the payload of a frame: uint8[n].
+/// Copies bytes to a payload, a tensor uint8[n].
 Tensor payload_of(std::span<const std::byte> bytes);
-/// The bytes of a payload, which must live as long.
+/// Returns a view of the bytes of a payload; `payload` must outlive it.
 inline std::span<const std::byte> bytes_in(const Tensor& payload TROUPE_LIFETIMEBOUND) {
   return {payload.raw(), payload.bytes()};
 }
 
-/// A failure as the payload of a frame, and back. Throws Error if the bytes are not a failure.
+/// Encodes a failure as a payload; failure_of() decodes it and throws Error if the payload is not a failure.
 Tensor failure_payload(const Failure& failure);
 FailurePtr failure_of(const Tensor& payload);
 

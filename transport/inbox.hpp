@@ -13,24 +13,24 @@
 
 namespace troupe {
 
-/// Tensors that one rank sends to another outside of collectives. The n-th receive gets the n-th tensor, whichever
-/// receive is advanced first. Used under its owner's lock.
+/// The tensors that one rank sends to another outside of collectives. The n-th receive that begins gets the n-th tensor
+/// that arrives, in whatever order the receives advance. Not thread-safe: the owner locks.
 class Inbox {
  public:
-  /// A tensor has come. Returns the number of the receive that gets it, from 0.
+  /// Adds a tensor that has arrived. Returns the number, from 0, of the receive that gets it.
   std::int64_t arrive(Tensor tensor) {
     const auto number = arrived_++;
     if (dropped_.erase(number) == 0) tensors_.emplace(number, std::move(tensor));
     return number;
   }
-  /// A receive begins. Returns its number.
+  /// Begins a receive. Returns its number, from 0.
   std::int64_t post() { return posted_++; }
-  /// The tensor of that receive, once it is there.
+  /// Returns the tensor of receive `number` and removes it; nothing if it has not arrived.
   std::optional<Tensor> take(std::int64_t number) {
     auto node = tensors_.extract(number);
     return node ? std::optional(std::move(node.mapped())) : std::nullopt;
   }
-  /// The receive is given up, and its tensor with it.
+  /// Gives up receive `number`. Its tensor is dropped, now or when it arrives.
   void drop(std::int64_t number) {
     if (tensors_.erase(number) == 0 && number >= arrived_) dropped_.insert(number);
   }
@@ -45,13 +45,14 @@ class Inbox {
 /// A receive that is not complete.
 struct Receive {
   int from, to;
-  std::int64_t number;  // in their inbox
+  std::int64_t number;  // from Inbox::post() of the inbox for tensors from rank `from` to rank `to`
 
   auto operator<=>(const Receive&) const = default;
 };
 
-/// The work of a receive. `Inboxes` is thread-safe and has post(from, to), which begins a receive; take(receive), which
-/// returns the tensor once it is there; listen(receive, listener); and drop(receive), which ends the receive.
+/// The work of a receive, which copies the received tensor into `tensor`. `Inboxes` must be thread-safe and have
+/// post(from, to), which begins a receive; take(receive), which returns the tensor, or nothing before it has arrived;
+/// listen(receive, listener), which sets the listener for its arrival; and drop(receive), which gives the receive up.
 template <class Inboxes>
 class ReceiveWork final : public Work {
  public:

@@ -17,47 +17,53 @@ struct IncomingFrame {
   std::unique_ptr<IncomingPayload> payload;
 };
 
-/// One end of a bidirectional, ordered connection between two parts of a plan. Frames that are sent at one end arrive
-/// at the other whole, once and in order, or the link fails at both ends; no frame is ever skipped. A link knows no
-/// actors. All members may be called on any thread; one thread at a time receives.
+/// One end of a bidirectional connection between two parts of a plan. Frames that are sent at one end arrive at the
+/// other end whole and once, those of equal priority in order, or the link fails at both ends. No frame is skipped,
+/// except one whose guard was withdrawn before it was sent. A link transmits frames without knowing the actors that
+/// send them. All members may be called on any thread; only one thread at a time may call receive().
 class Link {
  public:
-  /// Called on any thread, never while the link holds a lock, when receive() may return a frame or the link has failed.
-  /// May still run for a moment after it was unset or the link was destroyed: it holds all that it needs.
+  /// Called when receive() may return a frame or the link has failed: on any thread, and never while the link holds a
+  /// lock. A call may still run for a moment after the callback was unset or the link was destroyed, so the function
+  /// must own all that it uses.
   using OnReady = std::function<void()>;
 
   /// Closes the link.
   virtual ~Link() = default;
 
-  /// Sends a frame without waiting for the other end. The payload must stay as it is while the link holds its handle,
-  /// or until the frame's guard is withdrawn. False if the link has failed or is closed: the frame is lost.
+  /// Sends a frame without waiting for the other end. The caller must not write to the payload while the link holds a
+  /// handle of it, unless it has withdrawn the guard of the frame. Returns false if the link has failed or is closed:
+  /// the frame is lost.
   virtual bool send(const Frame& frame) = 0;
-  /// The next frame. Nothing if none has arrived.
+  /// Returns the next frame that has arrived, or nothing. Does not wait.
   virtual std::optional<IncomingFrame> receive() = 0;
-  /// Sets the callback, and calls it at once if a frame has arrived already. An empty function unsets it.
+  /// Sets the callback, and calls it at once if a frame has arrived or the link has failed. An empty function unsets
+  /// it.
   virtual void on_ready(OnReady callback) = 0;
-  /// Ends the link at both ends. Frames that have arrived can still be received.
+  /// Ends the link at both ends. Frames that have arrived at the other end can still be received there.
   virtual void close() = 0;
-  /// The reason why no further frame comes, once all frames that had arrived were received: the other end has closed or
-  /// is gone, or it sent a damaged frame. Between processes, an end that was closed in order while its process lives
-  /// has the kind `aborted`. Null as long as the link is whole, and at the end that closed it.
+  /// Returns the reason why no further frame arrives: the other end was closed, the process at the other end is lost,
+  /// or a damaged frame arrived. If the process at the other end of a link between processes has closed it in order,
+  /// the kind of the failure is `aborted`. Returns null while the link works, while frames that have arrived were not
+  /// received, and at the end that closed the link.
   virtual FailurePtr failure() const = 0;
 };
 
-/// The faults of an in-memory link, for tests. Frames are counted from 0 over both directions.
+/// The faults that an in-memory link makes, for tests. Frames are numbered from 0 over both directions.
 struct LinkFaults {
-  /// The link breaks in place of this frame.
+  /// The number of the frame at which the link breaks; this frame is lost.
   std::optional<std::int64_t> break_at = {};
-  /// One bit, chosen by `seed`, of the header or the payload of this frame arrives wrong.
+  /// The number of the frame of which one bit, in the header or the payload, arrives flipped. `seed` chooses the bit.
   std::optional<std::int64_t> flip_bit_at = {};
   std::uint64_t seed = 0;
 
-  /// Breaks at a frame below `frames`, or damages it. The seed decides.
+  /// Returns one fault at one of the first `frames` frames: the link breaks, or a bit is flipped. `seed` chooses both.
   static LinkFaults random(std::uint64_t seed, std::int64_t frames);
 };
 
-/// The two ends of a link within this process. Every frame is encoded, copied and checked as on a wire: the reference
-/// for links between processes. Payloads above `max_payload_bytes` are refused on arrival.
+/// Makes the two ends of a link within this process. Every frame is encoded, copied and checked like one between
+/// processes: the link is the reference for links between processes. A frame whose payload is above `max_payload_bytes`
+/// fails the link on arrival.
 std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_memory_link(LinkFaults faults = {},
                                                                          std::size_t max_payload_bytes = std::size_t{1}
                                                                                                          << 32);

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// Waits for the frames of a link. One thread.
+/// Blocks a thread until a frame of a link arrives. Uses the on_ready callback of the link. Used by one thread.
 class LinkReader {
  public:
   explicit LinkReader(std::shared_ptr<Link> link);
@@ -19,7 +19,7 @@ class LinkReader {
   LinkReader& operator=(const LinkReader&) = delete;
 
   Link& link() { return *link_; }
-  /// The next frame; nothing if none has come within the limit or the link has failed.
+  /// Returns the next frame; nothing if none arrives within the limit, or if the link has failed.
   std::optional<IncomingFrame> receive(std::chrono::milliseconds limit);
 
  private:
@@ -28,8 +28,8 @@ class LinkReader {
   std::shared_ptr<Signal> signal_;
 };
 
-/// Passes the frames that have arrived to `take`. Calls `lose` with the reason, a text, if the link has failed or
-/// `take` throws.
+/// Passes all frames that have arrived to `take`. Calls `lose` with an error text if the link has failed, or if
+/// receive() or `take` throws.
 template <class Take, class Lose>
 void receive_all(Link& link, const Take& take, const Lose& lose) {
   try {

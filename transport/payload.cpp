@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// No guard of this process had it before.
+/// Returns a value that no earlier guard of this process has had.
 std::uint64_t next_valid_word() {
   static std::atomic<std::uint64_t> last{0x74726F7570650000};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -21,9 +21,10 @@ PayloadGuard::PayloadGuard() : valid_word_(next_valid_word()), word_(valid_word_
 
 void PayloadGuard::withdraw() {
   word_.store(0, std::memory_order_relaxed);
-  // The writer's half of a seqlock: what the caller writes to a payload next becomes visible after the word. A stronger
-  // store alone would not do, since a processor with a weak order, such as aarch64, lets later stores overtake it. The
-  // other half is the fence of a reader between its reads of the payload and of the word.
+  // The writer's half of a seqlock: writes of the caller to a payload after withdraw() become visible after the write
+  // of the word. A stronger order of the store alone would not suffice, because a weakly ordered processor, such as
+  // aarch64, lets later stores overtake it. The reader's half is a fence between its reads of the payload and of the
+  // word.
   std::atomic_thread_fence(std::memory_order_release);
 }
 

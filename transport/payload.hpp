@@ -12,25 +12,26 @@
 
 namespace troupe {
 
-/// Promises, as long as it is valid, that payloads lie unchanged at the addresses that their sender has given. A reader
-/// in another process reads the guard's word after the payload: if the word is valid then, the payload was valid.
-/// Thread-safe.
+/// Promises, as long as it is valid, that payloads lie unchanged at the addresses that their sender has announced. A
+/// reader in another process reads the payload first and the guard's word second: if the word then has the valid value,
+/// the payload was unchanged. Thread-safe.
 class PayloadGuard {
  public:
   PayloadGuard();
-  /// Withdraws the payloads: a reader may still read the word when its memory is free.
+  /// Withdraws the payloads. A reader may still read the word after the memory of the guard is freed, and must not find
+  /// the valid value there.
   ~PayloadGuard() { withdraw(); }
   PayloadGuard(const PayloadGuard&) = delete;
   PayloadGuard& operator=(const PayloadGuard&) = delete;
 
-  /// Ends the promise. The caller may write to the payloads, or free them, once this returns.
+  /// Ends the promise. The caller may write to the payloads, or free them, once withdraw() has returned.
   void withdraw();
   bool valid() const { return word_.load(std::memory_order_seq_cst) == valid_word_; }
 
-  /// The address of the word.
+  /// Returns the address of the word that readers check.
   const void* address() const { return &word_; }
-  /// The value of the word while the payloads are valid. No other guard has this value, so that a guard made later at
-  /// the same address is not mistaken for this one.
+  /// The value of the word while the payloads are valid. No other guard of this process has this value, so that a guard
+  /// made later at the same address is not mistaken for this one.
   std::uint64_t valid_word() const { return valid_word_; }
 
  private:
@@ -38,15 +39,16 @@ class PayloadGuard {
   std::atomic<std::uint64_t> word_;
 };
 
-/// A payload cannot be read any more because its sender has withdrawn it, or is gone. A frame of the sender, or the
-/// failure of the link, gives the reason.
+/// Thrown when a payload cannot be read any more because its sender has withdrawn it, or the sending process is lost.
+/// The reason arrives separately, in another frame of the sender or as the failure of the link.
 class PayloadWithdrawn final : public Error {
  public:
   explicit PayloadWithdrawn(const std::string& why) : Error("link", why) {}
 };
 
-/// The payload of a frame that has arrived. It may be in memory already, or still at its sender, which keeps it
-/// unchanged until this object is destroyed. Used by one thread at a time.
+/// The payload of a frame that has arrived. Its bytes are in memory of this process, or still in memory of the sender.
+/// The sender keeps them unchanged until this object is destroyed, unless it withdraws them. Used by one thread at a
+/// time.
 class IncomingPayload {
  public:
   explicit IncomingPayload(TensorInfo info) : info_(std::move(info)) {}
@@ -56,22 +58,24 @@ class IncomingPayload {
 
   const TensorInfo& info() const { return info_; }
   std::size_t bytes() const { return static_cast<std::size_t>(info_.shape.elements()) * size_of(info_.dtype); }
-  /// Copies the bytes from `offset` on. Throws Error if there are fewer, and PayloadWithdrawn if they are withdrawn.
+  /// Copies to.size() bytes of the payload, from byte `offset` on, to `to`. Throws Error if the payload has fewer
+  /// bytes, and PayloadWithdrawn if its sender has withdrawn it or is lost.
   virtual void read(std::size_t offset, std::span<std::byte> to) const = 0;
-  /// The bytes if they are in memory already, else null. They live as long as this object.
+  /// Returns the address of the bytes if they are in memory of this process, else null. They live as long as this
+  /// object.
   virtual const std::byte* local() const { return nullptr; }
-  /// The whole payload, in memory that no other code writes to. Throws Error like read().
+  /// Returns the whole payload, in memory that no other code writes to. Throws Error like read().
   virtual Tensor tensor() const;
 
  protected:
-  /// Throws Error if the payload has no such bytes.
+  /// Throws Error unless the payload has `count` bytes from byte `offset` on.
   void expect_within(std::size_t offset, std::size_t count) const;
 
  private:
   TensorInfo info_;
 };
 
-/// A payload that is in memory.
+/// A payload in memory of this process.
 class TensorPayload final : public IncomingPayload {
  public:
   explicit TensorPayload(Tensor tensor)

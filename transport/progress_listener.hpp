@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// A function that is called when its owner may have more to do. Copies share one function, so copying allocates
-/// nothing.
+/// A callback of work that is advanced in steps: it is called when the next step may be possible. Copies share one
+/// function, so copying allocates nothing.
 class ProgressListener {
  public:
   ProgressListener() = default;
@@ -20,7 +20,7 @@ class ProgressListener {
   requires(std::is_invocable_v<const Function&> && !std::is_same_v<Function, ProgressListener>)
       ProgressListener(Function function)
       : function_(std::make_shared<const std::function<void()>>(std::move(function))) {
-  }  // NOLINT: any such function is a listener
+  }  // NOLINT: implicit, so that callers can pass a lambda as a listener
 
   explicit operator bool() const { return function_ != nullptr && *function_; }
   void operator()() const { (*function_)(); }
@@ -29,7 +29,7 @@ class ProgressListener {
   std::shared_ptr<const std::function<void()>> function_;
 };
 
-/// The listeners of the ranks of a collective, by rank. They may be set while others are called. Thread-safe.
+/// The listener of each rank of a collective, by rank. Thread-safe: a listener may be set while others are called.
 class ProgressListeners {
  public:
   static constexpr auto kNoRank = std::numeric_limits<std::size_t>::max();
@@ -44,7 +44,7 @@ class ProgressListeners {
     std::lock_guard lock(mutex_);
     for (auto& listener : listeners_) listener = {};
   }
-  /// Calls the listeners of all ranks except one, outside of the lock. Allocates nothing.
+  /// Calls the listeners of all ranks except `except`, without holding the lock. Allocates nothing.
   void notify(std::size_t except = kNoRank) const {
     for (std::size_t rank = 0; rank < listeners_.size(); ++rank) {
       if (rank == except) continue;

@@ -37,7 +37,8 @@ TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const BFloat16* from, BFloat1
   copy_or_add_typed(n, from, sum, add);
 }
 
-// Chunk by chunk in a separate buffer: the output may be the place of an input that is yet to be read.
+// Adds each chunk up in a buffer before it writes the chunk to `output`, which may be the memory of an input that is
+// yet to be read.
 template <class T>
 void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, T* output) {
   std::array<T, kChunk> sum;
@@ -49,7 +50,7 @@ void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t 
   }
 }
 
-/// Calls with a value of the type of the elements.
+/// Calls `function` with a zero of the C++ type of the elements. Throws Error if `dtype` cannot be summed.
 template <class Function>
 void with_summable_type(DType dtype, Function function) {
   switch (dtype) {

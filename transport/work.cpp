@@ -11,7 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Work that is nearly complete is polled often.
+// Work::wait() polls this many times without sleeping, so that work that is nearly complete ends soon, and sleeps for
+// kPause between further polls.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{100};
 

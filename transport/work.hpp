@@ -10,37 +10,41 @@
 
 namespace troupe {
 
-/// A collective on its way, seen from one process. `local` is the number of a rank among those of its communicator in
-/// this process. Work on the host is used by one thread at a time; work on devices is thread-safe.
+/// A collective, send or receive in progress, seen from one process. `local` is the index of a rank in
+/// Communicator::local(). Work on tensors of the host is used by one thread at a time; work on devices is thread-safe.
 ///
-/// Once failed work on tensors of the host is destroyed, no other rank reads or writes these tensors. A collective of
-/// devices that is dropped before all of it is launched ends its group; afterwards the work is not needed any more.
+/// After work on tensors of the host has failed and is destroyed, no other rank reads or writes its tensors. If work on
+/// devices is destroyed before all of its collective is launched, its group ends. A launched collective completes
+/// without its work, which may be destroyed.
 class Work {
  public:
   virtual ~Work() = default;
 
-  /// Does what the process can do now for its rank, without waiting. True once the rest is up to the device of the
-  /// rank: the rank's tensors are free again when done(local) is done. Throws Error if the collective has failed, and
-  /// Aborted if the group ended before everything was launched.
+  /// Does every step for rank `local` that is possible now, without waiting. Returns true once only the device of the
+  /// rank has work left: the tensors of the rank are free again when done(local) is done. Throws Error if the
+  /// collective has failed, and Aborted if the group ended before everything was launched.
   virtual bool advance(std::size_t local = 0) = 0;
-  /// An event of the rank's device. When it is done, the rank's tensors hold the result and no other rank reads them
-  /// any more. Valid once advance(local) has returned true. Default: an event that is done.
+  /// Returns an event of the device of rank `local`. When it is done, the rank's tensors hold the result and no other
+  /// rank reads them any more. Valid once advance(local) has returned true. Default: an event that is done.
   virtual const Event& done(std::size_t local = 0) const;
 
-  /// A text for the user: `all_reduce of 16 float32: rank 1 has not come`, or with devices
-  /// `all_reduce of 16 float32: rank 1 (cuda:1) has not come`.
+  /// Returns an error text about the collective and the cause of its wait: `all_reduce of 16 float32: rank 1 has not
+  /// come`, or with devices `all_reduce of 16 float32: rank 1 (cuda:1) has not come`.
   virtual std::string waits_for(std::size_t local = 0) const = 0;
 
-  /// Names the listener of a rank: it is called, on any thread, when advance(local) may have more to do. The caller
-  /// advances after this: that call sees all progress before, and the listener hears of all progress after it. The
-  /// listener only wakes its owner: it must not call the communicator or a work. Default: advance() never waits.
+  /// Sets the listener of rank `local`: it is called, on any thread, when advance(local) may have more to do. Call
+  /// advance(local) after listen(), because the listener is not called for progress before listen(). The listener may
+  /// only wake its owner: it must not call the communicator or a work. Default: does nothing, for work that never
+  /// waits.
   virtual void listen(std::size_t /*local*/, ProgressListener /*listener*/) {}
 
-  /// Advances the first local rank until it is complete. Throws Error that says what is missing after `limit`.
+  /// Blocks until local rank 0 is complete: advance() returns true, and then done() is done. Throws Error with
+  /// waits_for() if this takes longer than `limit`, and the exception of advance() if the collective fails.
   void wait(std::chrono::milliseconds limit);
 
-  /// The actor that does this work, for the failure that the other ranks get if advance() throws on this one. It must
-  /// live as long as the work is advanced. Works of several ranks have no origin.
+  /// Sets the process, replica, actor and step of the failure that the other ranks get if advance() throws on this
+  /// rank. `origin` must live as long as advance() may be called. Default: does nothing, because work of several ranks
+  /// has no single origin.
   virtual void set_origin(const Failure* /*origin*/) {}
 };
 
@@ -50,7 +54,8 @@ class HostWork : public Work {
   void set_origin(const Failure* origin) override { origin_ = origin; }
 
  protected:
-  /// The failure of the exception that is being handled; that of the origin if the exception carries none.
+  /// Returns the exception that is being handled as a failure: the failure that it carries if it is Aborted, else its
+  /// text with the origin that set_origin() has set. Call it in a catch clause.
   FailurePtr failure_now() const { return root_failure(origin_ != nullptr ? *origin_ : Failure{}); }
 
  private:

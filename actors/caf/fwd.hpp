@@ -1,6 +1,6 @@
 #pragma once
 
-// Names of CAF that headers of plans need, so that a program that only trains compiles none of its headers.
+// Forward declarations for public headers, so that a program that only trains compiles no header of CAF.
 
 namespace caf {
 

@@ -4,7 +4,8 @@
 
 namespace troupe {
 
-// Inline in CAF's scheduler, whose own jobs are not actors, the cast would be a warning of g++ 12.
+// Not inline: CAF's scheduler also has jobs that are not actors, and g++ 12 would warn of the cast if it was inlined
+// there.
 caf::actor_id HomeWorkers::id_of(const caf::resumable* job) {
   return job->subtype() == caf::resumable::scheduled_actor ? static_cast<const caf::scheduled_actor*>(job)->id() : 0;
 }

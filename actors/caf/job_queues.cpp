@@ -7,7 +7,7 @@ namespace troupe {
 namespace {
 
 /// Polls of the worker's own queue between two scans of the other queues. They take one or two microseconds, in which
-/// another worker can take the job that it has just pushed to its own queue.
+/// the owner of another queue can take a job that it has just pushed there.
 constexpr int kPollsPerScan = 64;
 
 }  // namespace
@@ -22,13 +22,14 @@ JobQueues::JobQueues(std::size_t workers, std::chrono::microseconds poll)
 
 void JobQueues::push(std::size_t worker, caf::resumable* job) {
   auto& queue = *queues_[worker];
-  // The lock is held until this function returns: the job may be the last one, and once it has run the queues may be
-  // destroyed.
+  // The lock is held until this function returns: the job may be the last one of the actor system, and once it has run
+  // the queues may be destroyed.
   std::lock_guard lock(queue.mutex);
   queue.jobs.push_back(job);
   queue.size.store(queue.jobs.size());
-  // Sequentially consistent: either this thread sees the sleeping worker, or that worker, which checks the queues
-  // before it sleeps, sees the job. A polling worker scans all queues before it sleeps.
+  // The accesses to the queue's size and to sleeping_ are sequentially consistent: either this thread sees the sleeping
+  // worker, or that worker, which checks the queues before it sleeps, sees the job. A polling worker scans all queues
+  // before it sleeps.
   wake_one();
 }
 
@@ -62,6 +63,7 @@ bool JobQueues::any() const {
 }
 
 /// Takes a job from the queue of another worker if nothing was taken from that queue since this worker's last scan.
+/// Null if there is no such queue.
 caf::resumable* JobQueues::take_waiting(std::size_t worker) {
   auto& seen = queues_[worker]->seen;
   for (std::size_t i = 1; i < queues_.size(); ++i) {
@@ -106,8 +108,8 @@ caf::resumable* JobQueues::pop(std::size_t worker) {
   if (auto* job = take(*queues_[worker])) return job;
   while (true) {
     if (auto* job = look(worker)) {
-      // A job that was pushed while this worker polled has woken no sleeper, nor has the second of two jobs that were
-      // pushed before this worker woke.
+      // Wakes another worker for the jobs that are left: jobs that were pushed while this worker polled have woken no
+      // worker, and several jobs that were pushed before this worker woke may have woken this worker alone.
       if (any()) wake_one();
       return job;
     }

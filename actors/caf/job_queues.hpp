@@ -15,20 +15,21 @@
 namespace troupe {
 
 /// The job queues of an actor system's workers: one queue a worker, first in, first out. A job is pushed to the queue
-/// of the worker whose cache is likely to hold the job's data. A worker with an empty queue polls, if the process has a
-/// core for every awake thread: it takes a job of another worker that has waited for longer than a hand-over takes.
-/// Then it takes any job. If there is none, it sleeps; waking a worker costs as much as several messages. Thread-safe;
-/// each worker is one thread.
+/// of the worker whose cache is likely to hold the job's data, and a worker takes jobs of its own queue first. If its
+/// queue is empty and the process has a core for every awake thread, the worker polls for a limited time: it then also
+/// takes a job of another queue from which nothing was taken between two scans. After that it takes any job of any
+/// queue, or sleeps until a job is pushed. Polling pays because waking a worker costs as much as several messages.
+/// Thread-safe; each worker is one thread.
 class JobQueues {
  public:
-  /// `poll` is the time for which a worker polls before it sleeps.
+  /// `poll` is the time for which a worker polls before it sleeps; 0: no worker polls.
   JobQueues(std::size_t workers, std::chrono::microseconds poll);
 
   std::size_t workers() const { return queues_.size(); }
   void push(std::size_t worker, caf::resumable* job);
-  /// Waits for a job. The worker's own queue comes first.
+  /// Waits for a job, and takes it. Called on the thread of the worker, whose own queue comes first.
   caf::resumable* pop(std::size_t worker);
-  /// A job of any queue, or nullptr.
+  /// Takes a job of any queue; null if all queues are empty.
   caf::resumable* try_pop();
 
  private:
@@ -36,9 +37,9 @@ class JobQueues {
     std::mutex mutex;
     std::deque<caf::resumable*> jobs;
     std::atomic<std::size_t> size{0};
-    /// Number of jobs ever taken. While it does not change, the jobs in the queue wait.
+    /// Number of jobs ever taken from this queue. While it does not change, the jobs in the queue wait.
     std::atomic<std::size_t> taken{0};
-    /// `taken` of all queues at the worker's last scan. Used by the worker alone.
+    /// By queue: `taken` at the last scan of the worker that owns this queue. Used on the thread of that worker.
     std::vector<std::size_t> seen;
   };
 

@@ -9,37 +9,38 @@
 #include <string>
 
 // Programs and the library use CAF's mail through three functions, tell, post and watch, which are the same for every
-// supported version of CAF. A message is one object, mostly a struct; lvalues are copied. Mail to a null handle is
-// dropped.
+// supported version of CAF. A message is one object, mostly a struct, that is moved if it is an rvalue and copied
+// otherwise. Mail to a null handle is dropped.
 
 namespace troupe {
 
-/// Sends a message with `self` as the sender. Called in handlers of `self`. CAF wakes the receiver on the thread that
-/// runs `self`. Mail of high priority overtakes normal mail.
+/// Sends a message with `self` as the sender. Must be called in a handler of `self`. A receiver that had no mail is
+/// scheduled on its home worker (see prefer_worker() in scheduler.hpp), else on the worker that runs `self`, or on any
+/// worker if `self` has a thread of its own. Mail of high priority overtakes normal mail.
 template <caf::message_priority priority = caf::message_priority::normal, class Message>
 void tell(caf::event_based_actor& self, const caf::actor& receiver, Message&& message);
 
-/// Sends a message without a sender. Thread-safe; for threads that run no actor, and for callbacks.
+/// Sends a message without a sender. Thread-safe; meant for threads that run no actor, and for callbacks.
 template <caf::message_priority priority = caf::message_priority::normal, class Message>
 void post(const caf::actor& receiver, Message&& message);
 
-/// Sends a message without a sender after a delay. The receiver stays alive until then.
+/// Sends a message without a sender after a delay. The receiver stays alive until it has got the message. Thread-safe.
 template <class Message>
 void post(const caf::actor& receiver, Message&& message, std::chrono::nanoseconds delay);
 
-/// Takes the reason why an actor ended, as CAF gives it; the reason is empty for a normal end.
+/// A function that is called with the reason why an actor ended, as CAF gives it; the reason is empty for a normal end.
 using OnActorEnd = std::function<void(const caf::error& reason)>;
 
 /// An error of CAF as a text.
 std::string error_text(const caf::actor_system& system, const caf::error& error);
 
-/// Calls `on_end` once, as a handler of `self`, when `peer` ends: soon if it has ended already, never if `self` ends
-/// first. Called in handlers of `self`. An actor may watch several peers, and one peer several times; the calls come in
-/// any order. Classes of actors spell the name troupe::watch, because actors of CAF 1.x have a member of that name.
-/// With CAF 0.17 an actor that watches must not call set_down_handler.
+/// Calls `on_end` once, as a handler of `self`, when `peer` ends: soon after this call if `peer` has already ended,
+/// never if `self` ends first. Must be called in a handler of `self`. An actor may watch several peers, and one peer
+/// several times; the calls come in any order. Classes of actors spell the name troupe::watch, because actors of CAF
+/// 1.x have a member of that name. With CAF 0.17 an actor that watches must not call set_down_handler.
 void watch(caf::event_based_actor& self, const caf::actor& peer, OnActorEnd on_end);
 
-/// A blocking actor receives a caf::down_msg when `peer` ends.
+/// Sends `self`, a blocking actor, a caf::down_msg when `peer` ends.
 void watch(caf::blocking_actor& self, const caf::actor& peer);
 
 }  // namespace troupe

@@ -17,9 +17,10 @@ inline std::mutex message_types_mutex;
 #endif
 
 /// Registers message types with actor systems. `Blocks` are blocks of CAF_BEGIN_TYPE_ID_BLOCK: caf::id_block::troupe
-/// (actors/messages/messages.hpp) for every program that runs plans, and the program's own. Called before an actor
-/// system is made from `config`. CAF 1.x keeps the types for the whole process, so a program with several actor systems
-/// names all blocks before it makes the first. Thread-safe if the configuration is used by one thread.
+/// (actors/messages/messages.hpp) for every program that runs plans, and the program's own. Must be called before an
+/// actor system is made from `config`. CAF 1.x keeps the types for the whole process, so a program with several actor
+/// systems must name all blocks before it makes the first of these systems. Thread-safe if each configuration is used
+/// by one thread.
 template <class... Blocks>
 void register_messages([[maybe_unused]] caf::actor_system_config& config) {
 #ifdef CAF_VERSION_MAJOR

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// The thread of an actor system, as CAF passes it to caf::resumable::resume().
+/// The type by which CAF passes the current thread of the actor system to caf::resumable::resume().
 #ifdef CAF_VERSION_MAJOR
 using ExecutionUnit = caf::scheduler;
 #else
@@ -33,11 +33,12 @@ constexpr std::size_t kMessagesPerTurn = 256;
 /// CAF starts at most this many threads besides the workers and the threads of detached actors.
 constexpr int kThreadsOfCaf = 3;
 
-/// Applies the options to the configuration, which must outlive the actor system. Throws the exceptions of CAF.
+/// Makes an actor system with these options, which it also enters in `config`. The configuration must outlive the actor
+/// system. Throws the exceptions of CAF.
 std::unique_ptr<caf::actor_system> make_actor_system(caf::actor_system_config& config, const SchedulerOptions& options);
 
-/// Lets one actor handle one message: number `draw(count)` of the `count` actors that have mail. Returns false if no
-/// actor has mail. The actor system must have been made with `one_by_one`. Not thread-safe.
+/// Lets one actor handle one message: of the `count` actors that have mail, the one with number `draw(count)`, counted
+/// from 0. Returns false if no actor has mail. The actor system must have been made with `one_by_one`. Not thread-safe.
 bool run_one(caf::actor_system& system, const std::function<std::size_t(std::size_t count)>& draw);
 
 /// Sets the worker that runs an actor unless other workers are idle; the number is taken modulo the number of workers.

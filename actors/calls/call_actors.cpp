@@ -14,7 +14,7 @@ namespace troupe {
 
 namespace {
 
-/// Keeps the board, and sends calls to the workers.
+/// Keeps the board, sends calls to the workers, and applies their results.
 class CoordinatorActor final : public caf::event_based_actor {
  public:
   CoordinatorActor(caf::actor_config& config, int in_flight, std::shared_ptr<CallMonitor> monitor,
@@ -115,7 +115,7 @@ class RemoteWorker final : public caf::event_based_actor {
         variables_(std::move(variables)) {}
 
   caf::behavior make_behavior() override {
-    // Sent by this actor, so that WorkerLost cannot overtake it.
+    // This actor sends WorkerJoined, too, so that its later WorkerLost cannot overtake it.
     post(coordinator_, WorkerJoined{worker_, caf::actor_cast<caf::actor>(this)});
     link_->on_ready([address = address()] {
       if (const auto self = caf::actor_cast<caf::actor>(address)) post(self, Continue{});
@@ -136,7 +136,7 @@ class RemoteWorker final : public caf::event_based_actor {
     if (!link_->send(call_frame(kind, number, payload))) quit();
   }
 
-  /// If the call cannot be encoded, that is its error.
+  /// Sends a call over the link. If the call cannot be encoded, it ends with the error of the encoding.
   void send_call(const CallOrdered& order) {
     std::vector<std::byte> payload;
     try {
@@ -147,7 +147,8 @@ class RemoteWorker final : public caf::event_based_actor {
     send_frame(CallFrame::call, order.call, payload);
   }
 
-  /// A worker that sends anything but results and reads is treated as lost.
+  /// Handles the frames that have arrived. If the link has failed, or a frame is damaged or neither a result nor a
+  /// read, quits and so reports the worker as lost.
   void receive() {
     const auto lose = [this](const auto&) { quit(); };
     receive_all(

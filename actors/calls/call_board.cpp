@@ -41,7 +41,8 @@ std::vector<std::pair<int, std::int64_t>> CallBoard::assign() {
   return assigned;
 }
 
-/// A call may be at two workers if one was taken for lost.
+/// Removes a call from the worker that has it, or from the waiting calls. Its result may be from another worker, which
+/// was taken for lost.
 void CallBoard::remove(std::int64_t call) {
   for (auto& [worker, calls] : at_) calls.erase(call);
   std::erase(waiting_, call);

@@ -9,26 +9,29 @@
 
 namespace troupe {
 
-/// Keeps books on which worker has which call. It knows no actor and no function. A call of a lost worker is given to
-/// another one, so it may be executed more than once. It ends once: later results do not count. The first call that
-/// fails cancels all others.
+/// Keeps track of the open calls and of the worker that has each. The board has no access to actors and functions. A
+/// call of a lost worker is assigned to another worker, so it may be executed more than once. A call ends once: later
+/// results do not count. A call that fails cancels all open calls.
 class CallBoard {
  public:
   /// A worker has at most `in_flight` calls. Throws Error if that is below 1.
   explicit CallBoard(int in_flight);
 
   void add_worker(int worker);
-  /// Removes a worker. Its calls go to others, before the waiting calls.
+  /// Removes a worker. Its open calls are put in front of the waiting calls.
   void lose_worker(int worker);
   int workers() const { return static_cast<int>(at_.size()); }
 
   /// Adds a call. Returns its number, the token.
   std::int64_t schedule();
-  /// Assigns waiting calls in their order, each to the worker with the fewest. Returns worker and call of each.
+  /// Assigns waiting calls in their order, each to the worker with the fewest calls, until every worker has `in_flight`
+  /// calls. Returns the worker and the call of each assignment.
   std::vector<std::pair<int, std::int64_t>> assign();
-  /// A worker has completed a call. Returns true if the call was open, false if it had ended or was canceled before.
+  /// Ends a call that a worker has completed. Returns true if the call was open, false if it had ended or was canceled
+  /// before.
   bool complete(std::int64_t call);
-  /// A call has failed. Cancels all open calls. Returns the failed call, then these; empty if the call was not open.
+  /// Ends a call that has failed, and cancels all other open calls. Returns the failed call, then the canceled calls;
+  /// nothing, without canceling, if the failed call was not open.
   std::vector<std::int64_t> fail(std::int64_t call);
   /// Number of open calls: those that have not ended.
   std::int64_t open() const { return static_cast<std::int64_t>(open_.size()); }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kNameLimit = 4'096, kErrorLimit = 65'536;
 constexpr const char* kPlace = "call";
 
-/// Throws Error if the tensors, with a reserve for the rest of a message, exceed kMostBytes.
+/// Throws Error if the bytes in `writer`, the tensors, and a reserve for the rest of the message exceed kMostBytes.
 void expect_room(const ByteWriter& writer, std::span<const Tensor> tensors) {
   constexpr std::size_t kReserve = std::size_t{1} << 20;
   auto bytes = writer.size() + kReserve;

@@ -36,7 +36,7 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     const auto on_result = [to = actor](std::int64_t call, CallResult result) {
       post(to, CallEnded{call, std::move(result)});
     };
-    // A long function must not take a thread from other actors.
+    // A function that runs for long must not take a thread from other actors.
     const bool own_thread = !runtime.options().test_seed;
     post(actor,
          WorkerJoined{next_worker++, spawn_call_worker(runtime.system(), own_thread, functions, read, on_result)});
@@ -60,8 +60,8 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     for (const int rank : others) add_process(rank);
   }
 
-  /// Waits for a condition that only the end of a call changes, and that is checked under the lock of the monitor.
-  /// Throws Error if no call ends for too long.
+  /// Waits until `condition` is true. Only the end of a call may change it, and it is called with the monitor locked,
+  /// except under a test seed. Throws Error if no call ends for options.limit.
   void wait_until(const std::function<bool()>& condition) {
     if (runtime.options().test_seed) {
       while (!condition())
@@ -92,7 +92,7 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
   caf::actor actor;
   std::mutex mutex;
   bool closed = false;
-  std::map<int, int> added;  // by rank: its number of returns
+  std::map<int, int> added;  // by rank: how often the process had come back when it became a worker
   int next_worker = 0;
   std::shared_ptr<const Cluster::OnReturned> on_returned;
 };

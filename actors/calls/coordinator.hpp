@@ -14,13 +14,15 @@
 namespace troupe {
 
 struct CoordinatorOptions {
-  /// Number of workers in this process, each with a thread.
+  /// Number of workers in this process, each with a thread of its own.
   int local_workers = 0;
-  /// If given, every other process is a worker, and calls serve_calls(). Any of them may be lost, and may return.
+  /// If not null, every process but rank 0 is a worker, and must call serve_calls(). Such a process may be lost and may
+  /// come back.
   std::shared_ptr<Cluster> cluster = {};
-  /// Number of calls that a worker has at once: the one that it executes, and those that wait for it.
+  /// Largest number of calls that a worker has at the same time: those that it executes, and those that wait at the
+  /// worker.
   int in_flight = 2;
-  /// Limit of the wait in join() and fetch() while no call ends.
+  /// The longest time for which join() and fetch() wait while no call ends; then they throw Error. Must be above 0.
   std::chrono::milliseconds limit{600'000};
 };
 
@@ -36,15 +38,16 @@ class RemoteValue {
   std::shared_future<std::vector<Tensor>> result_;
 };
 
-/// Schedules calls of functions to workers that do not wait for each other, like TensorFlow's ClusterCoordinator. The
-/// next worker with room executes a call. If a worker is lost, another one executes its calls again. A call is executed
-/// at least once; its additions to variables are applied once. The first error cancels all open calls.
+/// Schedules calls of functions to workers that do not wait for each other, like TensorFlow's ClusterCoordinator. A
+/// call goes to the worker with the fewest calls. If a worker is lost, other workers execute its open calls again, so a
+/// call may be executed more than once; its additions to variables are applied once. A call that fails cancels all open
+/// calls.
 ///
-/// Used on one thread at a time. The workers are actors.
+/// Must be used on one thread at a time. The workers are actors.
 class Coordinator {
  public:
-  /// A cluster has one coordinator in its life. Throws Error if there are no workers, this is not rank 0, or an option
-  /// is out of range.
+  /// Only one Coordinator may be made for a cluster. Throws Error if there are no workers, if this process is not rank
+  /// 0, or if an option is out of range.
   Coordinator(const Runtime& runtime, CallFunctions functions, CoordinatorOptions options);
   /// Ends serve_calls() in the other processes. Open calls are dropped.
   ~Coordinator();
@@ -53,10 +56,11 @@ class Coordinator {
 
   /// The variables that calls read and add to. They lie in this process.
   Variables& variables();
-  /// Schedules a call, and returns at once. Throws the first error if a call has failed since the last throw. Throws
-  /// Error if there is no such function.
+  /// Schedules a call, and returns at once. If a call has failed since the last throw, throws the first such error and
+  /// schedules nothing. Throws Error if there is no function of that name, if an input is null, or if there are too
+  /// many inputs.
   RemoteValue schedule(const std::string& function, std::vector<Tensor> inputs = {});
-  /// Waits until no call is open. Throws the first error if one has failed.
+  /// Waits until no call is open. If a call has failed since the last throw, throws the first such error.
   void join();
   /// Whether no call is open.
   bool done() const;
@@ -71,14 +75,15 @@ class Coordinator {
 };
 
 struct ServeOptions {
-  /// Number of threads that execute calls. More than CoordinatorOptions::in_flight are never busy at once.
+  /// Number of threads that execute calls. At most CoordinatorOptions::in_flight of them are busy at the same time.
   int threads = 1;
-  /// Called now and then. True: the worker takes no further calls, and its calls go to others.
+  /// Called before every wait for a frame, and at least every 100 ms. If it returns true, serve_calls() returns, and
+  /// the worker's open calls go to other workers.
   std::function<bool()> stop_requested = {};
 };
 
 /// Serves as a worker of the Coordinator on rank 0: executes calls until the coordinator has ended. Throws Error if
-/// rank 0 is lost, or takes this process for lost.
+/// this process is rank 0, if rank 0 is lost, or if rank 0 takes this process for lost.
 void serve_calls(const Runtime& runtime, const std::shared_ptr<Cluster>& cluster, CallFunctions functions,
                  const ServeOptions& options = {});
 

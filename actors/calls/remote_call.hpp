@@ -16,12 +16,13 @@ namespace troupe {
 /// Named float32 tensors that calls read and add to. Thread-safe.
 class Variables {
  public:
-  /// Throws Error if there is a variable of that name, or the value is not float32.
+  /// Adds a variable with a copy of the value in host memory. Throws Error if there is a variable of that name, or if
+  /// the value is not float32.
   void create(const std::string& name, const Tensor& value);
-  /// The current value. Throws Error that lists the names if there is no such variable.
+  /// Returns a copy of the current value. If there is no variable of that name, throws Error that lists the names.
   Tensor read(const std::string& name) const;
-  /// Applies all updates at once, or none: throws Error if there is no such variable, or an update has another shape or
-  /// dtype.
+  /// Adds all updates to their variables. Throws Error, and adds none, if a variable does not exist, or if an update
+  /// has another shape or dtype than its variable.
   void add(const std::vector<VariableUpdate>& updates);
   /// The number of updates of a variable.
   std::int64_t updates_of(const std::string& name) const;
@@ -31,7 +32,7 @@ class Variables {
     Tensor value;
     std::int64_t updates = 0;
   };
-  // The caller of these holds the lock.
+  // The caller of find() and check() must hold the lock.
   const Variable& find(const std::string& name) const;
   void check(const VariableUpdate& update) const;
 
@@ -39,10 +40,11 @@ class Variables {
   std::map<std::string, Variable> variables_;
 };
 
-/// Reads a variable for a call, locally or over a link. Throws Error if there is no such variable, or no answer.
+/// Reads a variable for a call, locally or over a link. Throws Error if there is no such variable, or if no answer
+/// arrives.
 using ReadVariable = std::function<Tensor(const std::string& name)>;
 
-/// A call as it is given to a worker.
+/// A call that is sent to a worker: the name of the function and the inputs.
 struct OrderedCall {
   std::string function;
   std::vector<Tensor> inputs;
@@ -55,14 +57,15 @@ class RemoteCall {
       : token_(token), inputs_(inputs), read_(read) {}
 
   std::span<const Tensor> inputs() const { return inputs_; }
-  /// Input i. Throws Error if there is none of that number.
+  /// Input i. Throws Error if the call has no input i.
   const Tensor& input(std::size_t i) const;
   /// Identifies the call: the same in all its executions, and different in every other call.
   std::int64_t token() const { return token_; }
   /// The current value of a variable.
   Tensor read(const std::string& name) const { return read_(name); }
-  /// Adds to a variable when the call ends: once, even if the call is executed several times. A tensor on a device is
-  /// copied at once.
+  /// Adds `delta` to a variable when the call has ended: once, even if the call is executed several times. A tensor on
+  /// a device is copied to host memory before add() returns; other tensors must not be written to until the call has
+  /// ended.
   void add(const std::string& name, const Tensor& delta);
 
   const std::vector<VariableUpdate>& updates() const { return updates_; }
@@ -74,12 +77,13 @@ class RemoteCall {
   std::vector<VariableUpdate> updates_;
 };
 
-/// The functions that calls execute, by name, equal in all processes. An exception is the call's error. A function may
-/// be executed again after the loss of a worker, so it must change only variables. It may still run when the
-/// coordinator has ended, so its references must live as long as the runtime.
+/// The functions that calls execute, by name. They must be the same in all processes. An exception of a function is the
+/// error of its call. A function may be executed again after the loss of a worker, so it must change only variables. A
+/// function may still run when the coordinator has ended, so objects to which it refers must live as long as the
+/// runtime.
 using CallFunctions = std::map<std::string, std::function<std::vector<Tensor>(RemoteCall& call)>>;
 
-/// Executes a call. Does not throw.
+/// Executes a call. Does not throw: an exception of the function becomes CallResult::error.
 CallResult execute(const CallFunctions& functions, const OrderedCall& call, std::int64_t token,
                    const ReadVariable& read);
 

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kReadLimit{60};
 constexpr std::chrono::milliseconds kPollInterval{100};
 constexpr const char* kLost = "rank 0 is lost";
 
-/// Reads the variables of the coordinator over a link.
+/// Reads the variables of the coordinator over a link. Thread-safe.
 class RemoteVariables {
  public:
   explicit RemoteVariables(std::shared_ptr<Link> link) : link_(std::move(link)) {}
@@ -53,7 +53,7 @@ class RemoteVariables {
     if (!read.empty()) read.mapped().set_value(std::move(value));
   }
 
-  /// Ends all open reads, and refuses later ones.
+  /// Ends all open reads with an error. Later reads throw Error.
   void close() {
     std::lock_guard lock(mutex_);
     closed_ = true;
@@ -69,7 +69,7 @@ class RemoteVariables {
   std::map<std::int64_t, std::promise<VariableValue>> reads_;  // open, by number
 };
 
-/// Gives each call to a free thread.
+/// Assigns each call to an actor with a thread of its own that executes no other call. Thread-safe.
 class FreeThreads {
  public:
   void add(caf::actor thread) {
@@ -105,7 +105,7 @@ class FreeThreads {
   std::deque<CallOrdered> waiting_;
 };
 
-/// The threads of a worker's process.
+/// The threads that execute calls in a worker's process, and the variables that the calls read over the link.
 class Executors {
  public:
   Executors(const Runtime& runtime, CallFunctions functions, int threads, const std::shared_ptr<Link>& link)
@@ -128,7 +128,8 @@ class Executors {
   Executors(const Executors&) = delete;
   Executors& operator=(const Executors&) = delete;
 
-  /// Throws Error if the frame is damaged.
+  /// Handles a frame from rank 0: the value of a variable, or a call. Throws Error if the frame is damaged or of
+  /// another kind.
   void take(const IncomingFrame& frame) {
     const auto payload = frame.payload->tensor();
     const auto kind = static_cast<CallFrame>(frame.header.edge);
@@ -138,7 +139,7 @@ class Executors {
   }
 
  private:
-  /// If the result cannot be encoded, that is the call's error.
+  /// Encodes a result. If that fails, encodes a result with the error of the encoding.
   static std::vector<std::byte> encoded(const CallResult& result) {
     try {
       return encode(result);

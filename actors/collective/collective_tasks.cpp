@@ -29,7 +29,8 @@ bool CollectiveTask::fire(const Firing& firing) {
 bool CollectiveTask::advance(const Firing& firing) {
   auto& rank = begun(firing);
   pending_ = nullptr;
-  // A rank that has completed or failed must not keep the tensor, which is returned to its producer next.
+  // `rank.work` stays null if the rank is complete or advance() throws: the work must not keep the rank's tensor, which
+  // is returned to its producer next.
   auto work = std::move(rank.work);
   if (!work->advance(rank.local)) {
     rank.work = std::move(work);
@@ -56,7 +57,8 @@ BeginCollectiveTask::BeginCollectiveTask(CollectiveKind kind, std::vector<Member
   for (const auto& member : members_) ranks_ += member.inputs.size();
 }
 
-/// A CollectiveStart that all ranks have returned, with the memory of its outputs; a new one if there is none.
+/// A CollectiveStart of an earlier step that all ranks have returned, with the memory of its outputs; a new one if
+/// there is none.
 const std::shared_ptr<CollectiveStart>& BeginCollectiveTask::unused_start() {
   const auto unused = std::ranges::find_if(starts_, is_only_handle<CollectiveStart>);
   return unused != starts_.end() ? *unused : starts_.emplace_back(std::make_shared<CollectiveStart>(ranks_));
@@ -71,7 +73,8 @@ bool BeginCollectiveTask::fire(const Firing& firing) {
     give_up(*start);
     throw;
   } catch (...) {
-    // The collective may have begun for some of the ranks only: no rank must wait for the others.
+    // The collective may have begun for some members only. Aborting all communicators ends it for every rank, so that
+    // no rank waits for the others.
     origin_.step = firing.step;
     const auto failure = current_failure(origin_);
     for (const auto& member : members_) member.communicator->abort(failure);
@@ -103,7 +106,7 @@ void BeginCollectiveTask::begin_for(const Member& member, const Firing& firing, 
   parts_.clear();
 }
 
-/// Drops the tensors of the ranks for which the collective has begun.
+/// Drops the works of the ranks for which the collective has begun, and with them the handles to the ranks' tensors.
 void BeginCollectiveTask::give_up(CollectiveStart& start) {
   parts_.clear();
   for (auto& rank : start.ranks) rank.work.reset();
@@ -119,8 +122,8 @@ Failure origin_of(const PlanActor& actor, const SpawnContext& context) {
   return {.rank = context.process, .replica = actor.replica, .actor = actor.name};
 }
 
-/// The ends of the communicator in this process that have ranks of the conductor, whose input i is the tensor of
-/// ranks[i].
+/// The ends of communicator `name` in this process that have at least one of `ranks`. Input i of the conductor is the
+/// tensor of ranks[i]. Throws Error if one of `ranks` is not in this process.
 std::vector<BeginCollectiveTask::Member> members_of(const std::vector<std::int64_t>& ranks, const std::string& name,
                                                     const SpawnContext& context) {
   std::vector<BeginCollectiveTask::Member> members;

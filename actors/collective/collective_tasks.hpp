@@ -10,20 +10,22 @@
 
 namespace troupe {
 
-/// The part of one rank in a collective of its first input. The second input is the edge of the conductor, which has
-/// begun the collective; this task does the rest of the rank's work. On a device the actor's stream waits for the
-/// result.
+/// The task of one rank in a collective. Its first input is the tensor of the rank. Its second input is the edge from
+/// the conductor (see BeginCollectiveTask), over which the collective arrives that the conductor has begun. The task
+/// advances the collective until the part of the rank is complete, and copies a result that is not in place to its
+/// output. On a device the part may still run then, and the actor's stream waits for it.
 class CollectiveTask final : public Task {
  public:
-  /// `rank` is the number of the rank among those of its process. `origin` names the actor in the failure that the
-  /// other ranks receive.
+  /// `rank` is the number of the rank among those for which the conductor begins the collective. `origin` names the
+  /// actor in the failure that the other ranks receive if this rank fails.
   CollectiveTask(std::size_t rank, Failure origin) : rank_(rank), origin_(std::move(origin)) {}
 
   bool runs_on_device() const override { return true; }
   void begin(const RunInfo& run, std::function<void()> wake) override;
   bool fire(const Firing& firing) override;
   bool advance(const Firing& firing) override;
-  /// Drops the rank's work: the conductor may have begun the collective although this rank has failed.
+  /// Drops the rank's part of the collective, which the conductor may have begun although the step has failed for this
+  /// rank.
   void skip(const Firing& firing, const FailurePtr& failure) override;
   std::string waits_for() const override;
 
@@ -36,14 +38,14 @@ class CollectiveTask final : public Task {
   const RankWork* pending_ = nullptr;
 };
 
-/// The conductor's task: begins a collective for the ranks of its process. Input i is the tensor of rank i of these, on
-/// any device. Rank 0 is the root of a collective that has a root.
+/// The task of a conductor: begins a collective for ranks of its process. Input i is the tensor of the i-th of these
+/// ranks, on any device. Rank 0 of the communicator is the root of a collective that has a root.
 class BeginCollectiveTask final : public Task {
  public:
-  /// One end of the communicator in this process.
+  /// One end of the communicator in this process, and the conductor's inputs for its ranks.
   struct Member {
     std::shared_ptr<Communicator> communicator;
-    /// By rank of this end: the input with the rank's tensor.
+    /// In the order of the end's ranks: the number of the input with the tensor of the rank.
     std::vector<std::size_t> inputs;
   };
 
@@ -53,7 +55,8 @@ class BeginCollectiveTask final : public Task {
   bool runs_on_device() const override { return true; }
   bool reads_any_device() const override { return true; }
   bool fire(const Firing& firing) override;
-  /// Leaves the collective of a step that failed here, so that no other rank waits for it.
+  /// Leaves the communicator, because the step has failed before the collective began: the other ranks fail instead of
+  /// waiting.
   void skip(const Firing& firing, const FailurePtr& failure) override;
 
  private:
@@ -65,7 +68,7 @@ class BeginCollectiveTask final : public Task {
   std::vector<Member> members_;
   Failure origin_;
   std::size_t ranks_ = 0;
-  // Reused in later steps, so that a step allocates none.
+  // Kept for later steps, so that a step allocates no memory.
   std::vector<std::shared_ptr<CollectiveStart>> starts_;
   std::vector<Part> parts_;
 };

@@ -35,17 +35,18 @@ std::shared_ptr<Communicator> make_group_over_nccl(const PlanCommunicator& named
 
 /// A machine that has ranks of a communicator.
 struct Machine {
-  int number = 0;  // in the order of the first ranks
+  int number = 0;  // machines are numbered in the order of their first ranks
   std::vector<int> processes = {};
   std::vector<DeviceRank> ranks = {};
 
-  /// Whether NCCL can join the processes, if all of them have it.
+  /// Whether NCCL can join all ranks of the machine in one group, provided that every process has NCCL: there are
+  /// several processes, and each rank has a GPU of its own.
   bool can_be_joined() const { return processes.size() > 1 && are_different_gpus(devices_of(ranks)); }
-  /// The prefix of the names of communicators between the processes.
+  /// The prefix of the names of communicators between the processes of this machine.
   std::string prefix() const { return "/machine " + std::to_string(number); }
 };
 
-/// The machines of a communicator's processes. All processes compute the same list.
+/// The machines of a communicator's processes, numbered. All processes compute the same list.
 std::vector<Machine> machines_of(const PlanCommunicator& named, const Meeting& meeting) {
   std::vector<Machine> machines;
   std::map<std::string, std::size_t> by_name;
@@ -62,7 +63,7 @@ std::vector<Machine> machines_of(const PlanCommunicator& named, const Meeting& m
   return machines;
 }
 
-/// The machine of a process.
+/// The machine that has a process. `machines` must contain it.
 const Machine& machine_of(int process, const std::vector<Machine>& machines) {
   const auto has_process = [&](const Machine& machine) {
     return std::ranges::find(machine.processes, process) != machine.processes.end();
@@ -76,7 +77,8 @@ bool all_have_nccl(Communicator& processes, std::chrono::milliseconds limit) {
   return count.data<std::int32_t>()[0] == processes.size();
 }
 
-/// A group of a machine's ranks over NCCL; null if one of the processes has no NCCL.
+/// This process's end of a group over NCCL of all ranks of a machine; null if a process of the machine has no NCCL.
+/// Blocks until all of these processes have come.
 std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const Machine& machine, int process,
                                            const Meeting& meeting) {
   NcclGroupOptions options{.size = 0, .check = meeting.check};
@@ -108,16 +110,17 @@ std::shared_ptr<Communicator> make_group_across(const PlanCommunicator& named, c
   return make_hierarchical_communicator(std::move(parts));
 }
 
-/// A group of the ranks of one process. The order of its sums need not be the canonical one.
+/// A group of the ranks of one process. With `may_use_nccl` it sums over NCCL, which chooses the order of sums, if
+/// there are several ranks, each with a GPU of its own. Otherwise it sums in the order of the ranks.
 std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, int process, bool may_use_nccl) {
   const auto devices = devices_of(ranks_of(named, process));
   const bool over_nccl = may_use_nccl && devices.size() > 1 && suits_nccl(devices);
   return over_nccl ? make_nccl_group(devices) : make_device_group(devices);
 }
 
-/// A group of devices in several processes, for AllReduceAlgorithm::hierarchy. Processes of one machine sum over NCCL
-/// if all of them have it and the GPUs of their ranks have different numbers. Machines, and all other processes, sum on
-/// the host.
+/// A group of devices in several processes, for every algorithm except AllReduceAlgorithm::nccl. If every rank of a
+/// machine has a GPU of its own and every process of the machine has NCCL, the machine sums over NCCL; otherwise each
+/// of its processes sums on its devices. The sums of machines and processes are then summed in host memory.
 std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int process, const Meeting& meeting) {
   const auto machines = machines_of(named, meeting);
   if (!std::ranges::any_of(machines, &Machine::can_be_joined))
@@ -126,7 +129,8 @@ std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int 
   const auto& machine = machine_of(process, machines);
   auto joined = machine.can_be_joined() ? join_machine(named, machine, process, meeting) : nullptr;
   if (joined && machines.size() == 1) return joined;
-  // Kernels of two NCCL communicators on one GPU might wait for each other.
+  // If the machine sums over NCCL, the group inside the process must not use NCCL: kernels of two NCCL communicators on
+  // one GPU might wait for each other.
   DeviceHierarchy parts{named.processes, make_group_inside(named, process, joined == nullptr),
                         make_group_across(named, machines, process, joined != nullptr, meeting)};
   parts.machine = joined;

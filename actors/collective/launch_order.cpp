@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 bool overlap(const MemoryRange& a, const MemoryRange& b) {
-  // std::less orders addresses of different arrays, too.
+  // Unlike <, std::less orders the addresses of different arrays, too.
   const std::less<> before;
   return before(std::max(a.begin, b.begin, before), std::min(a.end, b.end, before));
 }
@@ -19,7 +19,7 @@ bool overlap(const std::vector<MemoryRange>& a, const std::vector<MemoryRange>& 
       a, [&](const auto& x) { return std::ranges::any_of(b, [&](const auto& y) { return overlap(x, y); }); });
 }
 
-/// The cost of the longest path from each launch to the end.
+/// For each launch: the cost of the longest chain of dependent launches that begins with it.
 std::vector<double> ways_to_end(std::span<const DependentLaunch> launches) {
   std::vector<double> ways(launches.size());
   for (auto i = launches.size(); i-- > 0;) {

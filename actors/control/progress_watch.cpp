@@ -10,7 +10,7 @@ void ProgressWatch::begin(const std::vector<const ExecutorStatus*>& statuses) {
 }
 
 std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limit, Clock::time_point now) {
-  // While an actor waits for an event outside the plan, all others may wait for that actor.
+  // While an executor waits for an event outside the plan, all others may wait for that executor, so none has stalled.
   const bool waits_outside = std::ranges::any_of(executors_, [](const Progress& executor) {
     return executor.status->waits_outside.load(std::memory_order_relaxed);
   });
@@ -28,7 +28,8 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
     any_moved = any_moved || moved;
     if (stalled == nullptr && status->watched.load(std::memory_order_relaxed) && !finished && !moved) stalled = status;
   }
-  // The run has stalled before it began if no executor is watched and none moves.
+  // No watched executor is in the run: the run has not begun, or only external actors and links are left in it. The run
+  // has stalled if no executor, watched or not, has moved within the limit. The first executor is named.
   if (stalled == nullptr && !any_moved && !executors_.empty()) stalled = executors_.front().status;
   return stalled == nullptr ? std::nullopt : std::optional(stalled->name);
 }

@@ -49,7 +49,7 @@ void RunOutcome::on_over(std::function<void()> callback) {
 
 void RunOutcome::call_back() {
   std::lock_guard lock(callback_mutex_);
-  const auto callback = on_over_;  // it may replace itself
+  const auto callback = on_over_;  // a copy, since the callback may call on_over()
   try {
     if (callback) callback();
   } catch (...) {

@@ -12,27 +12,28 @@ namespace troupe {
 
 enum class RunPhase { idle, running, done, failed };
 
-/// The end of a run.
+/// The state or outcome of a run.
 struct RunEnd {
   RunPhase phase = RunPhase::idle;
   FailurePtr failure;
-  bool drained = false;  ///< every actor has finished, with or without a failure
-  bool stopped = false;  ///< the run was ended early by a stop, in any process
+  bool drained = false;  ///< every actor has finished the run, with or without a failure
+  bool stopped = false;  ///< the run was ended early by RunControl::stop() in some process
 };
 
 /// The outcome of the run that was started last, for threads that wait for it. Thread-safe.
 class RunOutcome {
  public:
-  /// A run begins. Throws Error if a run is in progress, or if none can follow a failure.
+  /// Begins a run. Throws Error if a run is in progress, after a run that failed, or after forbid_runs().
   void begin();
-  /// A failure has happened, because of which the run is about to end. The first failure counts.
+  /// Notes the failure because of which the run in progress will end. Keeps an earlier failure.
   void note(const FailurePtr& failure);
-  /// The run has ended. False if no run is in progress: the last run stays as it ended, and after a failure none can
-  /// follow. False, too, after close().
+  /// Ends the run in progress and returns true. Returns false after close(), and if no run is in progress: the last run
+  /// keeps its outcome, and a failure in `end` forbids further runs.
   bool end(const RunEnd& end);
-  /// Forbids further runs. A run that has ended well stays so. The first failure counts.
+  /// Forbids further runs because of a failure; an earlier failure is kept. The last run keeps its outcome.
   void forbid_runs(const FailurePtr& failure);
-  /// The plan is destroyed: no run ends any more, and no callback is called. False if this was called before.
+  /// Called when the plan is destroyed: end() returns false from now on, and the callback is called no more. Returns
+  /// false if close() was called before.
   bool close();
 
   RunEnd last() const;
@@ -41,9 +42,11 @@ class RunOutcome {
   bool settled() const;
   /// Waits until no run is in progress, at most for `limit`. True if none is.
   bool wait_for(std::chrono::milliseconds limit) const;
-  /// Returns when a call of the callback before is over, unless it is called in that callback.
+  /// Sets the callback of call_back(). Waits until a call of the previous callback is over, unless on_over() is called
+  /// by that callback.
   void on_over(std::function<void()> callback);
-  /// Calls the function that on_over() was given. To be called after end(), with no lock held.
+  /// Calls the function set by on_over(), and drops its exceptions. Must be called after end() has returned true, with
+  /// no lock held.
   void call_back();
 
  private:
@@ -59,11 +62,12 @@ class RunOutcome {
 /// An order of the run control to the parts of a plan.
 using RunOrder = std::variant<PrepareRun, StartSources, PauseSources, RunUntil, AbortRun>;
 
-/// Controls the supervisors of all parts of a plan, wherever they live. All parts are prepared before any starts, a
-/// stop or a failure ends all of them at the same step, and the first failure is the root cause for all.
+/// Controls the supervisors of all parts of a plan, in all processes. All parts are prepared before the sources of any
+/// part start, a stop or a failed step ends all sources at the same step, and the first failure is the root cause for
+/// all parts.
 ///
-/// A run control knows no actors: a part joins with a function that posts orders to it, and calls the run control to
-/// report. Thread-safe.
+/// A run control has no handles to actors: a part joins with a function that posts orders to its supervisor, and the
+/// supervisor calls the run control to report. Thread-safe.
 class RunControl {
  public:
   using Phase = RunPhase;
@@ -71,20 +75,20 @@ class RunControl {
 
   virtual ~RunControl() = default;
 
-  /// A part of this process joins. Returns its number.
+  /// Adds a part of this process, to which `post` sends orders. Returns the number of the part.
   virtual int join(Post post, bool has_sources) = 0;
-  /// The part leaves: it gets no further orders.
+  /// Called when the supervisor of a part ends: the part gets no further orders.
   virtual void leave(int part) = 0;
 
-  // ---- Orders of the plan's owner
+  // ---- Orders of the SpawnedPlan
 
   /// Starts a run. Throws Error if a run is in progress or an earlier one failed.
   virtual void start(const RunInfo& run) = 0;
   /// Ends the run early, all sources at the same step. Does nothing if no run is in progress.
   virtual void stop() = 0;
-  /// Ends the run at once; no run can follow.
+  /// Ends the run in progress with this failure, without waiting for the actors. No run can follow.
   virtual void give_up(const FailurePtr& failure) = 0;
-  /// Ends the control of a plan that is destroyed: later reports of its parts are ignored.
+  /// Called when the plan is destroyed. Later reports of its parts are ignored.
   virtual void close() = 0;
 
   // The last run, see RunEnd.
@@ -92,7 +96,7 @@ class RunControl {
   bool drained() const { return outcome_.last().drained; }
   bool stopped() const { return outcome_.last().stopped; }
   FailurePtr failure() const { return outcome_.last().failure; }
-  /// Processes that took no part in the last run, or not to its end. Known in rank 0.
+  /// Processes that took no part in the last run, or left it before its end. Empty in ranks other than 0.
   virtual std::vector<int> absent() const { return {}; }
   /// Waits until the run is over, at most for `limit`. True if it is over.
   bool wait_for(std::chrono::milliseconds limit) const { return outcome_.wait_for(limit); }
@@ -104,11 +108,11 @@ class RunControl {
 
   /// All actors of the part are wired.
   virtual void wired(int part) = 0;
-  /// All actors of the part are prepared for the run, and its sources end before `end_step`.
+  /// All actors of the part are prepared for the run. The sources of the part end before `end_step`.
   virtual void prepared(int part, std::int64_t end_step) = 0;
   virtual void paused(int part, std::uint64_t run, std::int64_t next_step) = 0;
   virtual void finished(int part) = 0;
-  /// A step failed; the run drains and ends.
+  /// A step has failed. The sources of all parts pause, and the run ends when all actors have finished it.
   virtual void failed(const FailurePtr& failure) = 0;
 
  protected:

@@ -123,7 +123,8 @@ void RunCoordinator::lose(int part) {
   finish_if_drained();
 }
 
-/// True if all parts that must be in the run are wired, and their owners have started it.
+/// Whether all parts for which the run waits are wired, and their owners have started a run. Fails the run if the owner
+/// of a needed part has left, or has started another run.
 bool RunCoordinator::all_ready() {
   bool ready = true;
   for (const auto& part : parts_) {
@@ -142,7 +143,8 @@ bool RunCoordinator::all_ready() {
   return ready;
 }
 
-/// Chooses the parts of the run that is about to begin.
+/// Chooses the parts of the run that is about to begin: all that are wired, not lost, and whose owners have started a
+/// run.
 void RunCoordinator::choose_parts() {
   for (auto& part : parts_) {
     part.in_run = !part.lost && part.wired && (!part.process || part.asked);
@@ -151,7 +153,8 @@ void RunCoordinator::choose_parts() {
   order_.absent = absent_parts();
 }
 
-/// The processes without a part in the run. A process that has come back has several parts, the last of which counts.
+/// The processes without a part in the run. A process that has come back has several parts in parts_, of which the last
+/// one counts.
 std::vector<int> RunCoordinator::absent_parts() const {
   std::set<int> absent;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -181,7 +184,7 @@ void RunCoordinator::prepared(int part, std::int64_t end_step) {
 void RunCoordinator::start_if_prepared() {
   if (stage_ != Stage::preparing || !all_reported()) return;
   stage_ = Stage::started;
-  // The sources of a run that was stopped or failed before it began end without a step.
+  // If the run was stopped or has failed before it began, its sources end without a step.
   if (stopped_ || failure_) end_step_ = order_.info.first_step;
   post(StartSources{end_step_}, true);
 }
@@ -235,7 +238,7 @@ void RunCoordinator::give_up(const FailurePtr& failure) {
   if (outcome_.running()) return fail(failure);
   outcome_.forbid_runs(failure);
   post(AbortRun{failure});
-  // The owner of a part in another process may have started the next run.
+  // The owner of a part in another process may have started the next run, which this failure ends.
   post_end({Phase::failed, failure});
 }
 
@@ -258,7 +261,7 @@ void RunCoordinator::finish(Phase phase, bool drained) {
 
 void RunCoordinator::post_end(const RunEnd& end) {
   for (auto& part : parts_) {
-    // A late comer waits for the next run, unless there will be none.
+    // A late comer that was not in the run waits for the next one, unless a failure forbids it.
     if (!part.in_run && part.attendance == Attendance::late_comer && end.phase == Phase::done) continue;
     part.asked.reset();
     if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// The run control of all parts of a plan, in rank 0.
+/// The run control of all parts of a plan. It lives in rank 0, or in the only process.
 class RunCoordinator final : public RunControl {
  public:
   int join(Post post, bool has_sources) override;
@@ -30,19 +30,24 @@ class RunCoordinator final : public RunControl {
 
   // ---- Parts of other processes
 
-  /// The way in which a part of another process takes part in runs.
+  /// The way in which a part of another process takes part in runs. The owner of a part is the SpawnedPlan in its
+  /// process.
   enum class Attendance {
-    needed,      ///< no run begins before its owner has started the same run, or goes on without it
-    expected,    ///< expendable: no run begins before its owner has asked for one, unless the part is lost
-    late_comer,  ///< expendable, and came while a run was in progress: takes part from the next run on
+    /// No run begins before the part's owner has started the same run, and no run goes on without the part.
+    needed,
+    /// Expendable: no run begins before the part's owner has started one, unless the part is lost.
+    expected,
+    /// Expendable, in a process that has come back. No run waits for the part: it takes part from the first run on that
+    /// begins after its owner has started one.
+    late_comer,
   };
-  /// A part of another process joins, whose own owner starts its runs. Returns its number. `post_end` is called like
-  /// `post` when a run is over.
+  /// Adds a part of another process, whose owner starts the runs there. `post` sends the part an order, `post_end` the
+  /// end of a run. Returns the number of the part.
   int join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
                   Attendance attendance);
   /// The part's owner has started a run in its process.
   void asked(int part, const RunInfo& run);
-  /// The part's owner has left: no run can go on, or follow.
+  /// The owner of a needed part has destroyed its plan. A run in progress fails, and no run can follow.
   void owner_left(int part);
   /// An expendable part is lost: runs go on without it.
   void lose(int part);
@@ -52,8 +57,8 @@ class RunCoordinator final : public RunControl {
     Post post;
     bool has_sources = false;
     bool wired = false;
-    bool reported = false;  // it has reported on the order that is being carried out
-    bool finished = false;  // it has finished the run
+    bool reported = false;  // the part has carried out the last order
+    bool finished = false;  // all actors of the part have finished the run
     bool lost = false;
     bool in_run = false;
     // Only for a part of another process:
@@ -63,7 +68,8 @@ class RunCoordinator final : public RunControl {
     std::optional<RunInfo> asked = {};
     bool left = false;
   };
-  /// The lock under which one report or order is handled. The orders that follow are posted once the lock is released.
+  /// Holds the lock while one report or order is handled. The destructor releases the lock, then posts the queued
+  /// orders to the parts and, if a run is over, calls the callback.
   class Handling {
    public:
     explicit Handling(RunCoordinator& coordinator) : coordinator_(coordinator), lock_(coordinator.mutex_) {}
@@ -73,8 +79,8 @@ class RunCoordinator final : public RunControl {
     RunCoordinator& coordinator_;
     std::unique_lock<std::mutex> lock_;
   };
-  /// How far a run has come: it waits for its parts, then for their reports that they are prepared, then runs until its
-  /// sources are paused.
+  /// The stage of a run: waiting until all parts are wired and their owners have started the run; waiting until all
+  /// parts are prepared; running; waiting until all sources are paused, then running to the end.
   enum class Stage { assembling, preparing, started, pausing };
 
   int add(Part part);

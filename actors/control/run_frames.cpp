@@ -33,7 +33,7 @@ PrepareRun prepare_of(const IncomingFrame& frame) {
   return order;
 }
 
-/// The flags of a RunEnd.
+/// The flags of a RunEnd in FrameHeader::slot.
 enum EndFlags : std::int32_t { kFailed = 1, kDrained = 2, kStopped = 4 };
 
 }  // namespace

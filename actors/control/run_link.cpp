@@ -40,7 +40,7 @@ void RunFollower::post(const RunOrder& order) {
 void RunFollower::start(const RunInfo& run) {
   outcome_.begin();
   link_->send(frame_of(RunWord::asked, run));
-  // The coordinator may have left before.
+  // The link may have failed between runs, when receive() reports no failure. This call then fails the run.
   receive();
 }
 
@@ -130,7 +130,7 @@ struct RemotePart::State {
       case RunWord::stop:
         return coordinator->stop();
       case RunWord::give_up:
-        // The other parts can go on, whatever stops an expendable one.
+        // A failure of an expendable part does not end the runs of the other parts.
         if (expendable()) return lose_part();
         return coordinator->give_up(failure_of(frame));
       case RunWord::left:
@@ -145,7 +145,7 @@ struct RemotePart::State {
 RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process,
                        bool has_sources, RunCoordinator::Attendance attendance)
     : state_(new State{std::move(coordinator), std::move(link), process, has_sources, attendance}) {
-  // A late comer joins with its first message, since no run waits for it.
+  // A late comer joins with its first message: no run waits for that part.
   if (attendance != RunCoordinator::Attendance::late_comer) state_->join();
   state_->link->on_ready([weak = std::weak_ptr(state_)] {
     if (const auto state = weak.lock()) state->receive();

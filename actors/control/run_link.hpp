@@ -12,12 +12,12 @@
 
 namespace troupe {
 
-/// The run control of every process but rank 0: passes the reports of its part to the coordinator over the link, and
-/// the coordinator's orders to its part.
+/// The run control in a process other than rank 0. It passes the reports of the process's part to the coordinator over
+/// the link, and the coordinator's orders to the part.
 class RunFollower final : public RunControl, public std::enable_shared_from_this<RunFollower> {
  public:
   explicit RunFollower(std::shared_ptr<Link> link) : link_(std::move(link)) {}
-  /// Begins to receive. To be called once this is held by a shared_ptr.
+  /// Begins to receive. A shared_ptr must own this object before the call.
   void listen();
 
   int join(Post post, bool has_sources) override;
@@ -42,13 +42,14 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void end(const RunEnd& end);
 
   const std::shared_ptr<Link> link_;
-  OneAtATime receiving_;  // a callback at the end of a run may start the next run
+  OneAtATime receiving_;  // a callback at the end of a run may call start(), which receives, too
   std::mutex mutex_;
   Post post_;
 };
 
-/// The coordinator's side of a part in another process: passes orders on to the part, and its reports to the
-/// coordinator. Runs go on without an expendable part that is gone.
+/// The coordinator's side of a part in another process. It sends orders to the part over the link, and passes the
+/// part's reports to the coordinator. If an expendable part leaves or its link fails, runs go on without the part. With
+/// any other part the run in progress fails, and none can follow.
 class RemotePart {
  public:
   RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,

@@ -31,7 +31,8 @@ Supervisor::Supervisor(caf::actor_config& config, std::vector<SupervisedActor> a
       std::visit([&](const auto& message) { post(self, message); }, order);
   };
   part_ = control_->join(pass_order, sources() > 0);
-  // The other parts must not wait for this one, whatever ends the supervisor.
+  // If the supervisor ends by anything but a Stop, the run is given up, so that the other parts do not wait for this
+  // one.
   attach_functor([control = control_, part = part_, process](const caf::error& reason) {
     control->leave(part);
     if (reason == caf::exit_reason::user_shutdown) return;

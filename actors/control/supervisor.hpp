@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// An actor of the plan, for its supervisor.
+/// An actor of a part, and what the supervisor needs to wire and watch it.
 struct SupervisedActor {
   caf::actor actor;
   std::string name;
@@ -19,9 +19,10 @@ struct SupervisedActor {
   Wire wire;
 };
 
-/// Supervises the actors of one part of a plan: wires them, passes on the orders of the run control, and reports when
-/// all of them have carried one out. It gives the run up when an actor dies, and the actors end when it ends. `abort`
-/// frees every wait for other processes.
+/// Supervises the actors of one part of a plan: wires them, passes the orders of the run control on to them, and
+/// reports to the run control when all of them have carried out an order. When an actor dies, the supervisor gives the
+/// run up. The actors end when the supervisor ends. On AbortRun the supervisor calls `abort`, which must end every wait
+/// of the actors for other processes.
 class Supervisor : public caf::event_based_actor {
  public:
   Supervisor(caf::actor_config& config, std::vector<SupervisedActor> actors, std::shared_ptr<RunControl> control,

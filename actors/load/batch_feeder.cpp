@@ -7,10 +7,11 @@ namespace troupe {
 
 namespace {
 
-// Batches that the source may be ahead, and parts that wait for a replica.
+// Slots of each edge: batches that the source may be ahead of the feeder, and parts that the feeder may be ahead of its
+// replica.
 constexpr std::int32_t kAhead = 2;
 
-/// See add_feeder().
+/// The actor that add_feeder() adds: gives one replica its rows of every batch of a source.
 class BatchFeeder final : public PortActor {
  public:
   struct Options {

@@ -19,12 +19,12 @@ void EpochOrder::draw_ahead(std::int64_t epoch) {
   if (!data_.is_shuffled() || data_.rows() > kMostDrawnAhead) return;
   try {
     next_ = std::async(std::launch::async, [this, epoch] {
-      // The core of the calling thread has other work.
+      // A new thread is bound to the core of the thread that made it, which has other work.
       unpin_this_thread();
       return data_.order(seed_, epoch);
     });
   } catch (const std::system_error&) {
-    // Without a thread, the order is drawn when it is needed.
+    // If no thread can be made, of() draws the order when it is needed.
     next_ = {};
   }
 }

@@ -19,10 +19,12 @@ class EpochOrder {
   EpochOrder(const EpochOrder&) = delete;
   EpochOrder& operator=(const EpochOrder&) = delete;
 
-  /// The samples of an epoch, valid until the next call. Epochs may be requested in any order, and repeatedly.
+  /// The indices of the samples in the order of an epoch, valid until the next call. Epochs may be requested in any
+  /// order, and repeatedly.
   std::span<const std::int32_t> of(std::int64_t epoch);
 
-  /// Longer orders are drawn when they are needed, because the thread would delay the end of a training.
+  /// The maximum number of samples of an order that is drawn ahead. The destructor waits for the thread that draws, so
+  /// a longer order would delay the end of a training.
   static constexpr std::int64_t kMostDrawnAhead = std::int64_t{1} << 24;
 
  private:

@@ -20,8 +20,9 @@ void gather_fields(const Dataset& data, std::span<const std::int32_t> samples, c
 
 class LoaderTask final : public Task {
  public:
-  /// `fields` are indices of fields of the data set. Nothing: the outputs are the indices of the samples. `replicas`
-  /// share the data set, or its shard.
+  /// Loads the part of replica number `replica` of the `replicas` that share the data set or, if it is sharded, the
+  /// shard of the process. `fields` are the indices of the fields that the outputs hold. Without `fields` the one
+  /// output holds the indices of the samples.
   LoaderTask(Dataset data, std::optional<std::vector<std::size_t>> fields, std::uint64_t seed, int replicas,
              int replica)
       : data_(std::move(data)),
@@ -85,7 +86,8 @@ std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int r
   return {each, replica % each};
 }
 
-/// Adds a loader whose outputs hold the prefetched batches.
+/// Adds a loader with an output slot for every batch that the data set prefetches, at least one. With prefetch the
+/// loader is a segment of its own.
 ActorId add_prefetching(Plan& plan, PlanActor actor, const Dataset& data) {
   actor.alone = data.prefetched() > 0;
   const auto loader = plan.add(std::move(actor));
@@ -93,7 +95,7 @@ ActorId add_prefetching(Plan& plan, PlanActor actor, const Dataset& data) {
   return loader;
 }
 
-/// Adds a loader that decides which samples it loads, with the batch info as its last output.
+/// Adds a loader that is a source: it chooses the samples itself. The batch info becomes its last output.
 ActorId add_source(Plan& plan, PlanActor actor, const Dataset& data, std::uint64_t seed, int replicas) {
   actor.role = ActorRole::source;
   actor.outputs.emplace_back().info = BatchInfo::info();

@@ -23,7 +23,7 @@ std::exception_ptr OrderQueue::run_all() {
     } catch (...) {
       if (!error) error = std::current_exception();
     }
-    callback = nullptr;  // destroying what it holds may call back too
+    callback = nullptr;  // without the lock: destroying its captures may call this queue
     lock.lock();
   }
   runner_ = {};

@@ -11,8 +11,9 @@ namespace troupe {
 
 namespace {
 
-/// Only launches kernels, on memory whose address does not change, so it is captured together with the readers of the
-/// batch.
+/// The task of add_row_loader(): gathers the rows of a batch from fields that the device keeps. It only launches
+/// kernels, and the address of the kept fields does not change, so its work is captured together with that of the tasks
+/// that read the batch.
 class RowLoaderTask final : public Task {
  public:
   struct Field {
@@ -67,7 +68,7 @@ std::shared_ptr<const Tensor> kept_rows(DeviceArrays& arrays, const std::string&
 
 bool kept_on(Device device, const Dataset& data, std::span<const std::string> fields) {
   if (is_host(device) || fields.empty()) return false;
-  // The largest shard gives the same answer in all processes.
+  // All processes must get the same answer, so the rows of the largest shard count.
   const auto& shards = data.layout().rows();
   const auto rows = shards.empty() ? data.rows() : *std::ranges::max_element(shards);
   std::int64_t bytes = 0;

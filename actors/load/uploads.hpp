@@ -11,36 +11,39 @@
 namespace troupe {
 
 /// Copies the inputs of a segment to its device, on a separate stream: the copies of one firing are made while the
-/// device works on the previous firing. Each port has two places on the device, used alternately. Used on one thread at
-/// a time.
+/// device works on the previous firing. Each input port has two places, which are buffers on the device, used
+/// alternately. Used on one thread at a time.
 class Uploads {
  public:
   static constexpr std::size_t kPlaces = 2;
 
-  /// One port for each of `ports`. Places are allocated when they are first needed, with room for `max_rows` rows.
+  /// `ports` has the shape and dtype of each input port. A place is allocated for the first copy to it, with room for
+  /// `max_rows` rows.
   Uploads(Device device, std::vector<TensorInfo> ports, std::int64_t max_rows);
 
-  /// A firing begins. Its copies go to the next places.
+  /// Begins a firing, in which no port has a copy yet.
   void start();
-  /// Copies launched after this call begin after the event.
+  /// Makes copies that are launched after this call begin after the event.
   void wait(const Event& event);
-  /// Launches the copy of a tensor, and holds the tensor until the copy is done.
+  /// Launches the copy of a tensor to a place of its port and returns the copy, which holds the elements once
+  /// uploaded() is done. The tensor is held until then. A tensor without elements needs no copy.
   Tensor upload(std::int32_t port, const Tensor& tensor);
-  /// The end of the copy for a port in this firing. Done if there was no copy.
+  /// The event at the end of a port's copy in this firing. It is done if there was no copy.
   const Event& uploaded(std::int32_t port) const { return uploaded_[port]; }
-  /// The firing has launched its work, which ends with this event. Its places may be written again after the event.
+  /// Ends a firing, which has launched all its work; `fired` is done when that work is complete. If the firing has made
+  /// copies, its places may be written again after the event, and the next firing uses the other places.
   void finish(const Event& fired);
 
  private:
   Device device_;
   std::vector<TensorInfo> infos_;
   std::int64_t max_rows_;
-  std::unique_ptr<Stream> stream_;  // allocated for the first copy
+  std::unique_ptr<Stream> stream_;  // made by the first wait() or upload()
   std::array<std::vector<Tensor>, kPlaces> places_;
-  std::array<Event, kPlaces> free_;  // after these events the places may be written
-  std::vector<Event> uploaded_;      // by port
+  std::array<Event, kPlaces> free_;  // by index of places: the event after which they may be written
+  std::vector<Event> uploaded_;      // by port: the end of the copy in this firing
   std::size_t current_ = 0;          // index of the places of this firing
-  bool used_ = false;                // the places, in this firing
+  bool used_ = false;                // whether this firing has made a copy
 };
 
 }  // namespace troupe

@@ -7,13 +7,13 @@
 
 namespace troupe {
 
-/// An addition to a variable.
+/// An addition to a variable of the coordinator, requested by a function that a worker has executed.
 struct VariableUpdate {
   std::string name;
   Tensor delta;
 };
 
-/// The result of one execution of a call.
+/// The result of one execution of a call, which is a function that the coordinator has scheduled on a worker.
 struct CallResult {
   std::vector<Tensor> outputs;
   std::vector<VariableUpdate> updates;

@@ -24,16 +24,17 @@
 //   producer   -> consumer   TensorReady, DataEnded
 //   consumer   -> producer   CreditReturned
 //   all        -> supervisor Prepared, StepFailed, SourcePaused, RunFinished, AbortRun
-//   supervisor -> all        Describe (what the actor waits for), Stop
+//   SpawnedPlan -> all       Describe (answered by lines in a stall report)
+//   supervisor or SpawnedPlan -> all   Stop
 //
-// An actor that does not derive from Participant must handle every message that its place in the plan can receive: CAF
-// answers an unknown message with an error that ends the sender.
+// An actor of a plan that does not derive from Participant must handle every message that the actors beside it and the
+// supervisor send to it: CAF answers an unknown message with an error that ends the sender.
 //
-// Work on a device may still be running when a message is sent. Once the event in the message is done, the tensor holds
-// its elements, or the slot may be overwritten. A device makes its stream wait for the event. On the host a message is
-// held back until its event is done.
+// Work on a device may still be running when a message is sent. Once the event in the message is done, the tensor of
+// TensorReady holds its elements, or the slot of CreditReturned may be overwritten. An actor on a device makes its
+// stream wait for the event. In an actor on the host, Ports holds the message back until its event is done.
 //
-// `port` is the number of an input of an actor, `output` the number of one of its outputs.
+// `port` is the number of an input of the consumer, `output` the number of an output of the producer.
 
 namespace troupe {
 
@@ -49,7 +50,7 @@ struct Stamp {
 };
 
 /// A tensor for an input. It fills one slot of the edge until every consumer has returned the slot. A failure in place
-/// of the tensor says that the step cannot be computed. The credit is returned all the same.
+/// of the tensor says that the step cannot be computed; it fills a slot in the same way.
 struct TensorReady {
   std::uint32_t port = 0;
   std::uint32_t slot = 0;
@@ -58,8 +59,8 @@ struct TensorReady {
   FailurePtr failure;
   /// The tensor holds its elements once this event is done.
   Event ready = {};
-  /// The collective that a conductor has begun, on the edge to the ranks of its process. Such an edge never leads to
-  /// another process.
+  /// Set on an edge from a conductor, which begins collectives for the ranks of its process: the collective that it has
+  /// begun. Null on other edges. An edge from a conductor never leads to another process.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
@@ -67,26 +68,26 @@ struct TensorReady {
 struct CreditReturned {
   std::uint32_t output = 0;
   std::uint32_t slot = 0;
-  std::uint32_t consumer = 0;  ///< number of the consumer that returns it, from its InputWire
+  std::uint32_t consumer = 0;  ///< number of the sender, from its ProducerOutput::consumer
   std::uint64_t generation = 0;
   /// The slot may be overwritten once this event is done.
   Event last_use = {};
-  /// The consumer has not used the tensor because another input that it needs was lost.
+  /// The consumer has not used the tensor, because another input that the consumer needs was lost.
   bool refused = false;
 };
 
-/// Nothing more comes over this edge in this run.
+/// The producer sends no further tensor to this input in the run of the stamp.
 struct DataEnded {
   std::uint32_t port = 0;
   Stamp stamp;
-  /// The producer was lost before the end of its data.
+  /// The process of the producer was lost before the end of the data.
   bool lost = false;
 };
 
 struct ConsumerPort {
   caf::actor actor;
   std::uint32_t port = 0;
-  /// The consumer reads host memory.
+  /// True if the consumer reads host memory.
   bool on_host = true;
 };
 
@@ -96,7 +97,8 @@ struct ProducerOutput {
   std::uint32_t consumer = 0;
 };
 
-/// The consumer's end of an edge. The last tokens of an edge with initial tokens stay for the next run.
+/// The consumer's end of an edge. On an edge with initial tokens, the consumer leaves the last `initial_tokens` tensors
+/// of a run unused: the next run begins with them.
 struct InputWire {
   ProducerOutput producer;
   std::uint32_t capacity = 1;
@@ -116,10 +118,10 @@ struct OutputWire {
   TensorInfo info;
 };
 
-/// The edges of the receiver, with the actors at their other ends. Sent once.
+/// The edges of the receiver, with the actors at their other ends. Sent once, before the first run.
 struct Wire {
   std::uint64_t generation = 0;
-  /// Rank of the process, for failures; -1 if the plan has one part.
+  /// The rank of the receiver's process, which failures name; -1 if the plan has one part.
   int rank = -1;
   /// The receiver's name in the plan, and the state that it publishes.
   std::shared_ptr<ExecutorStatus> status;
@@ -129,103 +131,111 @@ struct Wire {
   std::vector<HeldTensor> parameters = {};
 };
 
-/// Prepare for a run of the steps first_step, first_step + 1, ...
+/// The receiver prepares for a run of the steps first_step, first_step + 1, ...
 struct PrepareRun {
   std::uint64_t run = 0;  ///< number of the run, from 1
   RunInfo info;
-  std::vector<int> absent = {};  ///< expendable processes that take no part in the run
+  std::vector<int> absent = {};  ///< ranks of the expendable processes that take no part in the run
 };
 
-/// The sender has carried out Wire or PrepareRun. Its sources end before `end_step`; kLastStep if their end is unknown.
+/// The sender has carried out Wire or PrepareRun. After PrepareRun, `end_step` is the step before which its sources
+/// end; kLastStep if it has no source, or if their end is unknown.
 struct Prepared {
   std::int64_t end_step = kLastStep;
 };
 
-/// Sources may fire the steps before `end_step`.
+/// The sources of the receiver may fire the steps before `end_step`.
 struct StartSources {
   std::int64_t end_step = kLastStep;
 };
 
-/// Sources stop firing and answer with SourcePaused.
+/// The sources of the receiver stop firing. The receiver answers with SourcePaused.
 struct PauseSources {
   std::uint64_t run = 0;
 };
 
-/// The sender's sources are paused until RunUntil. `next_step` is the first step that they have not emitted.
+/// The sender's sources are paused until RunUntil. `next_step` is the step after the last one that any of them has
+/// emitted.
 struct SourcePaused {
   std::uint64_t run = 0;
   std::int64_t next_step = 0;
 };
 
-/// Sources fire the steps before `end_step` and end there.
+/// The sources of the receiver fire the steps before `end_step` and end there.
 struct RunUntil {
   std::int64_t end_step = 0;
 };
 
-/// The run ends without draining: every wait for other processes must end.
+/// The run ends without draining, because another process is lost or the run was given up. The supervisor aborts the
+/// communicators of its process, so that no actor waits for another process.
 struct AbortRun {
   FailurePtr failure;
 };
 
-/// A step failed. Sent by the actor that detects the failure, not by those to which the failure is passed on.
+/// A step failed. Sent by the actor that detects the failure, not by the consumers that receive the failure in place of
+/// a tensor.
 struct StepFailed {
   FailurePtr failure;
 };
 
-/// The sender has reached the end of the data and has all its credits back.
+/// The run is over for the sender: it fires no more, and the slots of its outputs are free. The proxy of another
+/// process sends this when a run begins.
 struct RunFinished {};
 
-/// The receiver has more work. Sent by the actor itself, or by its link.
+/// The receiver has more work. A segment actor sends this to itself if one of its sources can fire again. A link sends
+/// it to the actor that receives from the link, when frames have come or the link has failed.
 struct Continue {};
 
-/// The collective or the work on a device for which the segment waits may be complete.
+/// The collective or the work on a device for which a segment of the receiver waits may be complete. `segment` is the
+/// number of the segment among those of the receiver.
 struct Advance {
   std::uint32_t segment = 0;
 };
 
-/// Work on a device for which a message was held back is complete.
+/// The work on a device for which the receiver's Ports holds a message back is complete.
 struct WorkCompleted {};
 
-/// A lost process has come back. `link` leads to it, for the proxy of its actors, which uses the link from the next run
-/// in which the process is not absent.
+/// A lost process has come back. The receiver, which is the proxy of the actors of that process, uses `link` from the
+/// next run on in which the process is not absent.
 struct LinkReplaced {
   std::shared_ptr<Link> link;
 };
 
-/// Write into the report what the receiver waits for.
+/// The receiver adds lines to the report that say for what it waits.
 struct Describe {
   std::shared_ptr<StallReport> report;
 };
 
-/// Drop all handles and quit.
+/// The receiver drops all handles and quits.
 struct Stop {};
 
-// ---- Calls to workers
+// ---- Calls of functions: between a coordinator and the actors of its workers
 
-/// A call was scheduled.
+/// The program has scheduled a call. Sent to the coordinator.
 struct CallScheduled {
   std::shared_ptr<PendingCall> call;
 };
 
-/// Execute a call.
+/// The worker executes call number `call`.
 struct CallOrdered {
   std::int64_t call = 0;
   std::shared_ptr<const OrderedCall> what;
 };
 
-/// An execution of a call has ended.
+/// A worker has executed call number `call`, or cannot execute it.
 struct CallEnded {
   std::int64_t call = 0;
   CallResult result;
 };
 
-/// A worker takes calls from now on.
+/// Worker number `worker` takes calls from now on. `actor` receives them: it executes them, or sends them to the
+/// worker's process.
 struct WorkerJoined {
   int worker = 0;
   caf::actor actor;
 };
 
-/// Nothing more comes from a worker.
+/// Worker number `worker` has ended, or its process is lost: it sends no further CallEnded.
 struct WorkerLost {
   int worker = 0;
 };
@@ -237,7 +247,8 @@ struct WorkerLost {
   CAF_ADD_TYPE_ID(troupe, (troupe::name)) \
   CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::name)
 
-// The ids lie beyond those of a program's own messages, which begin at first_custom_type_id according to CAF's manual.
+// Type ids of a program's own messages begin at caf::first_custom_type_id, as CAF's manual says. The ids of the library
+// begin 1,000 later, so that both fit.
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id + 1000)
 TROUPE_MESSAGE(TensorReady)
 TROUPE_MESSAGE(CreditReturned)

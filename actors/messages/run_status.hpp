@@ -11,16 +11,19 @@
 
 namespace troupe {
 
-/// The state of one executor, for polling. It can be read on any thread, even if the executor's own thread is stuck.
+/// The state that an executor publishes. An executor is an actor of the actor system: it runs one or several segments
+/// of a plan, or is an external actor or a link. The atomic members can be read on any thread, even if the thread that
+/// runs the executor is stuck.
 struct ExecutorStatus {
   std::string name;
-  std::atomic<std::uint64_t> firings{0};  ///< completed firings of its tasks
-  /// The run is over for this executor: no firing is due.
+  std::atomic<std::uint64_t> firings{0};  ///< completed firings of the executor's tasks
+  /// True if the run is over for this executor: no firing is due.
   std::atomic<bool> finished{true};
-  /// The executor has stalled if it completes no firing for long. False for external actors and links, which may have
-  /// nothing to do.
+  /// True if the executor counts as stalled when it completes no firing for the stall limit. False for external actors
+  /// and links, which may have nothing to do.
   std::atomic<bool> watched{false};
-  /// The executor waits for something outside the plan, such as live data. Such a wait is no stall.
+  /// True while the executor waits for something outside the plan, such as live data. Until it is false again, no
+  /// executor counts as stalled, because all may wait for this one.
   std::atomic<bool> waits_outside{false};
   /// The step that the executor is in, or was in last.
   std::atomic<std::int64_t> step{0};
@@ -31,18 +34,18 @@ struct ExecutorStatus {
   void count_firing() { firings.store(firings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };
 
-/// The lines that the actors of a stalled run write about themselves. Thread-safe.
+/// A report on a stalled run: lines in which the actors say for what they wait. Thread-safe.
 class StallReport {
  public:
   /// Adds all lines of an executor at once: a reader that sees one of them sees all.
   void add(const std::string& executor, const std::vector<std::string>& lines);
-  /// Waits until all of these executors have added lines, for at most `limit`. Then adds a line for each executor that
-  /// has added none.
+  /// Waits until all of these executors have added lines, for at most `limit`. For each executor that has added none,
+  /// adds a line that names the task that it runs, or says that it does not answer.
   void complete(const std::vector<const ExecutorStatus*>& statuses, std::chrono::milliseconds limit);
   std::string text() const;
 
  private:
-  bool has(const std::string& executor) const;  // mutex_ is locked
+  bool has(const std::string& executor) const;  // the caller has locked mutex_
 
   struct Line {
     std::string executor, text;

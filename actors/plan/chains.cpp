@@ -11,8 +11,9 @@ namespace troupe {
 
 namespace {
 
-// Limits of an op that takes a few microseconds at most. Handing it to another worker takes as long: messages are sent,
-// and its operands come out of another core's cache.
+// The largest bytes of inputs and outputs, and the largest number of multiply-adds, of a small op. It takes a few
+// microseconds. Handing it to another worker takes as long, because of the messages, and because its operands are in
+// another core's cache.
 constexpr std::size_t kSmallBytes = std::size_t{128} << 10;
 constexpr std::int64_t kSmallMultiplyAdds = std::int64_t{256} << 10;
 
@@ -65,8 +66,8 @@ class ChainCover {
     ActorId tail = kNone;  // the last member that is not small
   };
 
-  /// Orders the actors as the dependencies do, with small ones as early as possible: no actor waits for a small one
-  /// behind a large one.
+  /// Orders the actors topologically, with small actors as early as possible, so that no actor waits for a small actor
+  /// that stands behind a large one in its chain.
   void sort(const Dependencies& dependencies) {
     std::vector<int> position(plan_.actors.size(), 0);
     for (int i = 0; const auto actor : dependencies.order()) position[actor] = i++;
@@ -83,7 +84,7 @@ class ChainCover {
     return all;
   }
 
-  /// The chain that the actor continues, or kNone if it begins one.
+  /// The number of the chain that the actor continues, or kNone if it begins one.
   std::int32_t chain_for(ActorId actor) const {
     for (auto before : previous_[actor]) {
       const auto group = grouping_.group[before];
@@ -104,7 +105,8 @@ class ChainCover {
     });
   }
 
-  /// True if `actor` has fired before `before` may fire: `before` follows it, or follows a later member of its chain.
+  /// True if `actor` has fired whenever `before` may fire: `before` follows `actor`, or follows a later member of the
+  /// chain of `actor`.
   bool is_over(ActorId actor, ActorId before) const {
     const auto& members = chains_[grouping_.group[actor]].members;
     return std::any_of(std::ranges::find(members, actor), members.end(),
@@ -115,7 +117,7 @@ class ChainCover {
   std::vector<bool> small_;
   Grouping grouping_;
   std::unique_ptr<Reachability> reachability_;
-  Lists previous_;  // by actor: the actors directly before it
+  Lists previous_;  // by actor: its direct predecessors in the transitive reduction
   std::vector<Chain> chains_;
 };
 

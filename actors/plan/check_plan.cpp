@@ -23,7 +23,8 @@ void check_pacing(const Plan& plan, const PlanActor& actor) {
     refuse(actor, "needs its own firing rule if nothing decides when its run ends");
 }
 
-/// Checks that an external actor reads whole tensors. Views exist in segments only.
+/// Checks that an external actor reads whole tensors, since only segments make views, and that the tensors are those
+/// that it declares.
 void check_external(const Plan& plan, const PlanActor& actor) {
   const auto& declared = actor.declared_inputs;
   if (declared && declared->size() != actor.inputs.size())
@@ -39,7 +40,8 @@ void check_external(const Plan& plan, const PlanActor& actor) {
   }
 }
 
-/// A conductor's edge carries a collective that has begun, which does not leave the process.
+/// Checks that a collective is in the process of its conductor. The edge between them carries a collective that has
+/// begun, which cannot be sent to another process.
 void check_collective(const Plan& plan, const PlanActor& actor) {
   for (const auto& input : actor.inputs) {
     if (input.edge == kNone) continue;
@@ -71,7 +73,8 @@ void check_in_place(const Plan& plan, const PlanActor& actor) {
   }
 }
 
-/// The actors that write rows of the parameters of a plan.
+/// Checks that no two actors write the same rows of a parameter, and that no actor reads rows in the store that another
+/// writes.
 class ParameterUse {
  public:
   explicit ParameterUse(const Plan& plan) : plan_(plan) {
@@ -133,8 +136,8 @@ class ParameterUse {
     return overlapping == writers.end() ? nullptr : &*overlapping;
   }
 
-  /// Checks that no other actor writes the parameter. Another actor's parameter is read by an edge, which orders the
-  /// two.
+  /// Checks that no other actor writes these rows of the parameter. A parameter that another actor writes must be read
+  /// by an edge, which orders reader and writer.
   void expect_unwritten(const PlanActor& actor, const ParameterRef& ref, const Rows& rows) const {
     const auto writers = writers_.find(ref);
     if (writers == writers_.end()) return;
@@ -184,7 +187,7 @@ bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
 void check_plan(const Plan& plan) {
   if (plan.segments.empty()) throw Error("plan", "has no segments: choose a grain first (split, chain or fuse)");
   for (const auto& edge : plan.edges) {
-    if (edge.consumers.empty()) throw Error("plan", "nobody reads edge '" + edge.name + "'");
+    if (edge.consumers.empty()) throw Error("plan", "edge '" + edge.name + "' has no consumer");
     if (edge.initial_tokens < 0 || edge.capacity < std::max(1, edge.initial_tokens))
       throw Error("plan", "edge '" + edge.name + "' cannot have " + std::to_string(edge.capacity) + " slots and " +
                               std::to_string(edge.initial_tokens) + " tokens");

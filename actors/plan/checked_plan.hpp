@@ -9,8 +9,9 @@ namespace troupe {
 
 struct SegmentLayout;
 
-/// A plan that can run: complete, proved live, and laid out. Only the check makes one, so a function that takes a
-/// CheckedPlan checks nothing again. A handle: copies share the plan, which never changes. Thread-safe.
+/// A plan that can run: complete, proved live, and laid out. Every CheckedPlan has passed the checks of its
+/// constructor, so a function that takes one checks nothing again. A handle: copies share the plan, which never
+/// changes. Thread-safe.
 class CheckedPlan {
  public:
   /// Checks the plan (check_plan), proves it live (check_liveness) and lays out its segments, once. Throws Error that

@@ -9,26 +9,27 @@ namespace troupe {
 
 namespace {
 
-/// Outputs of a conductor.
+/// Output numbers of a conductor: kBegun leads to the collectives that it begins, kNext to the next conductor.
 constexpr std::int32_t kBegun = 0, kNext = 1;
 
 std::string at_process(const std::string& name, int process) {
   return process == 0 ? name : name + " of process " + std::to_string(process);
 }
 
-/// True if tensors stay on the devices.
+/// True if the collectives work on device memory.
 bool sum_on_devices(const std::vector<Place>& ranks, AllReduceAlgorithm all_reduce) {
   const bool are_alike = std::ranges::all_of(ranks, [&](const Place& place) {
     return !is_host(place.device) && place.device.type == ranks.front().device.type;
   });
   const bool are_together =
       std::ranges::all_of(ranks, [&](const Place& place) { return place.process == ranks.front().process; });
-  // The other algorithms for several processes work on memory of the host.
+  // Every other algorithm for ranks in several processes works on the host's memory.
   return are_alike &&
          (are_together || all_reduce == AllReduceAlgorithm::hierarchy || all_reduce == AllReduceAlgorithm::nccl);
 }
 
-/// Throws Error unless every rank has a GPU for itself, as far as one process can tell.
+/// Throws Error if a rank is not on a GPU, or two ranks of a process share a GPU. GPUs of different processes are not
+/// compared, because two processes may name one GPU by different numbers.
 void expect_own_gpus(const std::vector<Place>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto& place = ranks[rank];
@@ -112,8 +113,9 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
 }
 
 void Conductor::connect_ring(const std::vector<ActorId>& conductors) {
-  // Conductors fire one after the other, and the first of a step after the last of the step before. The edge back has
-  // two slots, since an actor that follows itself fires while it still holds the old token.
+  // Conductors fire one after the other, and the first conductor of a step fires after the last conductor of the step
+  // before. The edge from the last conductor to the first has two slots: if there is one conductor, it follows itself,
+  // and must fire while it still holds the old token.
   for (std::size_t index = 0; index < conductors.size(); ++index) {
     const bool last = index + 1 == conductors.size();
     const auto next = conductors[last ? 0 : index + 1];

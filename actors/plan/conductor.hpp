@@ -7,22 +7,25 @@
 
 namespace troupe {
 
-/// Adds the collectives of one communicator to a plan, and the actors that put them in order: one conductor for each
-/// process and collective. A conductor begins its collective for the ranks of its process once their tensors have
-/// arrived and the collective before has begun, so all ranks agree on the order by construction.
+/// Adds the collectives of one communicator to a plan, and the conductors, which put the collectives in order: one
+/// conductor for each process and collective. A conductor begins its collective for the ranks of its process once their
+/// tensors have arrived and the conductor of the preceding index has fired. So every process begins the collectives in
+/// the same order.
 class Conductor {
  public:
-  /// Names a communicator whose rank r belongs to replica r and lives at `ranks[r]`. Tensors stay on the devices if all
-  /// ranks are devices of one kind with memory of their own, and are in one process or have an algorithm that does
-  /// without the host's memory; else tensors come to the host. Throws Error for sums over NCCL unless every rank has a
-  /// GPU for itself.
+  /// Adds a communicator to the plan whose rank r belongs to replica r and is at `ranks[r]`. Collectives work on device
+  /// memory if all ranks are on devices of one kind with memory of their own, and either all ranks are in one process
+  /// or `all_reduce` is `hierarchy` or `nccl`. Otherwise tensors are copied to the host. With `nccl`, throws Error if a
+  /// rank is not on a GPU, or two ranks of a process share one.
   Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks,
             AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct);
 
-  /// Adds collective number `index` of a rank; its input must be connected before all other inputs. `info` describes
-  /// the result, which replaces the input of a collective that works in place. All ranks must add the same indices.
+  /// Adds collective number `index` of a rank and returns its actor. The caller must connect the tensor of the
+  /// collective as the first input of this actor. `info` describes the result; a collective that works in place
+  /// computes it in the tensor of that input. All ranks must add the same indices.
   ActorId add(CollectiveKind kind, int index, int rank, const TensorInfo& info);
-  /// Adds the conductors, after every collective's input is connected. Throws Error if a rank lacks a collective.
+  /// Adds the conductors. The first input of every collective must be connected before. Throws Error if a rank has not
+  /// added one of the collectives.
   void finish();
 
  private:
@@ -32,14 +35,15 @@ class Conductor {
   };
   ActorId add_conductor(std::size_t index, int process);
   void connect_ring(const std::vector<ActorId>& conductors);
-  /// The place of a rank's actors.
+  /// The place of a rank's collectives: the rank's device if they work on device memory, else the host side of its
+  /// place.
   Place place_of(int rank) const;
 
   Plan& plan_;
   std::string communicator_;
   std::vector<Place> ranks_;
   bool on_devices_ = false;
-  std::vector<std::vector<Part>> collectives_;  // by index
+  std::vector<std::vector<Part>> collectives_;  // by index: the ranks that have added the collective
 };
 
 }  // namespace troupe

@@ -21,7 +21,7 @@ bool feeds_collective(const Plan& plan, const PlanActor& actor) {
   return false;
 }
 
-/// The output of a consumer that is this input in place; null if there is none or no actor reads it.
+/// The output that the consumer computes in place of this input; null if there is none or no actor reads it.
 const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
   const auto& outputs = plan.actors[consumer.actor].outputs;
   const auto alias = std::find_if(outputs.begin(), outputs.end(), [&](const PlanOutput& output) {
@@ -33,7 +33,8 @@ const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
 void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<ActorId>& returners, std::size_t depth) {
   for (const auto& consumer : edge.consumers) {
     const auto* alias = alias_of(plan, consumer);
-    // A chain of actors in place has at most as many actors as there are edges. A cycle of them is refused elsewhere.
+    // A chain of actors that work in place is at most as long as the plan has edges. The limit ends the search on a
+    // cycle of such actors, which the checks of the plan refuse.
     if (alias == nullptr || depth == plan.edges.size())
       returners.push_back(consumer.actor);
     else
@@ -54,8 +55,8 @@ Dependencies::Dependencies(const Plan& plan) : followers_(plan.actors.size()) {
     const auto& edge = plan.edges[id];
     const auto edge_id = static_cast<EdgeId>(id);
     collect_returners(plan, edge, returners_.emplace_back(), 0);
-    // An actor that reads the parameter it updates needs no message for it. Without a token it would wait for a tensor
-    // that it has yet to send.
+    // An actor that reads the parameter that it updates needs no message, so its edge to itself is no dependency. An
+    // edge without tokens to itself is one, because the actor waits for a tensor that it has yet to send.
     const auto to_itself = [&](ActorId actor) {
       return actor == edge.producer && edge.initial_tokens > 0 && read_inside(plan, edge);
     };
@@ -66,8 +67,8 @@ Dependencies::Dependencies(const Plan& plan) : followers_(plan.actors.size()) {
       if (!to_itself(actor))
         add(plan, {actor, edge.producer, edge_id, Dependency::Kind::credit, edge.capacity - edge.initial_tokens});
   }
-  // Actors keep the order in which they were added, except that actors for which a collective waits come as early as
-  // possible.
+  // Among actors without an order between them, those whose output a collective reads come first, then those that were
+  // added earlier.
   order_ = order_by([&](ActorId actor) { return std::pair(!feeds_collective(plan, plan.actors[actor]), actor); });
 }
 
@@ -76,7 +77,8 @@ void Dependencies::add(const Plan& plan, const Dependency& dependency) {
   all_.push_back(dependency);
   if (dependency.tokens != 0) return;
   within_step_.push_back(dependency);
-  // An actor that waits for itself needs a slot, not an order. The liveness check finds it.
+  // A dependency of an actor on itself orders no actors. The liveness check finds it in within_step() and refuses the
+  // plan.
   if (dependency.from != dependency.to) followers_[dependency.from].push_back(dependency.to);
 }
 

@@ -21,11 +21,11 @@ struct Dependency {
   std::int32_t tokens = 0;
 };
 
-/// All dependencies of a plan, for the liveness check, for grouping into segments and for sharing memory.
+/// All dependencies of a plan. The liveness check, the grouping into segments and the sharing of memory use them.
 ///
-/// A plan whose actors fire on all their inputs is a marked graph: an edge of capacity N with t tokens is a place with
-/// t tokens from its producer to each consumer and a place with N - t back. An actor with its own firing rule may fire
-/// without waiting for any one of its edges, so no dependency leads to or from it.
+/// A plan whose actors fire on all their inputs is a marked graph: an edge with N slots and t tokens is an arc with t
+/// tokens from its producer to each consumer, and an arc with N - t tokens back. An actor with its own firing rule may
+/// fire without waiting for any particular edge, so no dependency leads to or from it.
 class Dependencies {
  public:
   explicit Dependencies(const Plan& plan);
@@ -33,13 +33,14 @@ class Dependencies {
   const std::vector<Dependency>& all() const { return all_; }
   /// Dependencies without a token, which order the firings within a step.
   const std::vector<Dependency>& within_step() const { return within_step_; }
-  /// The actors that return the slots of an edge: its consumers, or in place of a consumer that works in place the
-  /// readers of its output.
+  /// The actors that return the slots of an edge: its consumers, except that a consumer that works in place is replaced
+  /// by the readers of its output.
   const std::vector<ActorId>& returners(EdgeId edge) const { return returners_[edge]; }
-  /// The actors in topological order of within_step(). Actors for which a collective waits come as early as possible.
-  /// Actors on a cycle without a token are missing.
+  /// The actors in topological order of within_step(). Actors whose output a collective reads come as early as
+  /// possible. Actors on a cycle without a token are missing.
   const std::vector<ActorId>& order() const { return order_; }
-  /// A topological order in which, of the actors that may be next, the one with the smallest rank comes next.
+  /// A topological order of within_step(). Among the actors whose predecessors have all come, the one with the smallest
+  /// `rank` comes next. Actors on a cycle without a token are missing.
   std::vector<ActorId> order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const;
   /// By actor: the other actors that wait for it in within_step(), once for each dependency.
   const std::vector<std::vector<ActorId>>& followers() const { return followers_; }
@@ -53,9 +54,9 @@ class Dependencies {
   std::vector<ActorId> order_;
 };
 
-/// True if a consumer in the segment of the producer reads the edge without a message: the value of this very firing,
-/// or the parameter that the producer updates later in the same firing. An external actor has its segment for itself
-/// and gets every tensor by message.
+/// True if a consumer in the segment of the producer reads the edge without a message. Such an edge carries the value
+/// of the same firing, or the parameter that the producer updates later in the same firing. False if the producer is an
+/// external actor, which sends every tensor by message.
 bool read_inside(const Plan& plan, const PlanEdge& edge);
 
 }  // namespace troupe

@@ -14,7 +14,7 @@ namespace troupe {
 
 namespace {
 
-/// Drops an earlier grouping, with the buffers that are shared under it.
+/// Drops an earlier grouping, and the shared buffers, which depend on the grouping.
 void ungroup(Plan& plan) {
   plan.segments.clear();
   plan.shared_buffers.clear();
@@ -26,8 +26,8 @@ void ungroup(Plan& plan) {
 
 /// The level of every actor: how often the longest chain of dependencies up to it leaves a group. Actors of one group
 /// and one level can be contracted: a path from one to another through a third actor outside would raise the level, so
-/// no cycle without a token can arise between segments. No such cycle arises within a segment either, once the loops
-/// are widened.
+/// no cycle without a token can arise between segments. No such cycle arises within a segment either, once
+/// widen_loops() has run.
 std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, const Grouping& grouping) {
   std::vector<int> level(plan.actors.size(), 0);
   for (auto from : grouping.order)
@@ -36,8 +36,8 @@ std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, c
   return level;
 }
 
-/// Widens edges with tokens between actors of one segment. Such an edge leaves the segment and comes back, so the
-/// segment needs a slot for the new tensor while it still holds the old one.
+/// Gives edges with tokens between actors of one segment a slot more than they have tokens. Such an edge sends the
+/// segment's tensor back to the same segment, which fills a slot with the new tensor while it still holds the old one.
 void widen_loops(Plan& plan) {
   std::vector<std::size_t> segment_of(plan.actors.size());
   for (std::size_t i = 0; i < plan.segments.size(); ++i)
@@ -51,9 +51,9 @@ void widen_loops(Plan& plan) {
   }
 }
 
-/// Hands out executors: one for each actor, or if `by_place` one for each place. In both cases the actors on a device
-/// share one, since they only launch work, and so do the conductors of a process. Actors that stay alone have their
-/// own.
+/// Numbers the executors. With `by_place` each place has one executor. Without it each actor on the host has one, the
+/// actors of a device share one, since they only launch work, and the conductors of a process share one. Actors marked
+/// `alone` and external actors always have executors of their own.
 class ExecutorNumbers {
  public:
   explicit ExecutorNumbers(bool by_place) : by_place_(by_place) {}
@@ -81,12 +81,13 @@ class ExecutorNumbers {
   std::map<std::string, std::int32_t> numbers_;
 };
 
-/// True if the actor's segment does nothing on the host but launch work.
+/// True if the actor is on a device and does nothing on the host but launch work.
 bool launches_only(const PlanActor& actor) {
   return !is_host(actor.place.device) && can_contract(actor);
 }
 
-/// Contracts each group into segments.
+/// Makes one segment of the actors that have the same group and the same level (levels_of). `one_thread_a_place`: all
+/// segments of a place get one executor.
 void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grouping, bool one_thread_a_place) {
   const auto level = levels_of(plan, dependencies, grouping);
   ExecutorNumbers executors(one_thread_a_place);
@@ -105,7 +106,7 @@ void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grou
           "'" + plan.actors[segment.actors.front()].name + "' to '" + plan.actors[segment.actors.back()].name + "'";
 }
 
-/// The dependencies of a plan that is not grouped. Throws Error if its actors have no order.
+/// The dependencies of a plan without segments. Throws Error that names a cycle if the actors have no order.
 Dependencies ordered(const Plan& plan) {
   Dependencies dependencies(plan);
   if (dependencies.order().size() < plan.actors.size()) check_liveness(plan, dependencies);

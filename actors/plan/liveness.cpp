@@ -20,7 +20,7 @@ class CycleSearch {
       out_[node_of[dependency->from]].push_back({node_of[dependency->to], dependency});
   }
 
-  /// The dependencies along a cycle; empty if there is none.
+  /// Returns the dependencies along one cycle; empty if there is none.
   std::vector<const Dependency*> run() {
     for (std::size_t node = 0; node < out_.size(); ++node)
       if (state_[node] == State::unseen && !visit(static_cast<int>(node))) break;
@@ -84,7 +84,8 @@ std::string describe_cycle(const Plan& plan, const std::vector<const Dependency*
   return text;
 }
 
-/// The node of every actor: its segment, or itself if nothing is grouped yet.
+/// The node of every actor: the number of its segment, or of the actor itself if the plan has no segments. Throws Error
+/// if an actor of a grouped plan belongs to no segment.
 std::vector<int> segment_nodes(const Plan& plan) {
   std::vector<int> node_of(plan.actors.size(), kNone);
   if (plan.segments.empty()) std::iota(node_of.begin(), node_of.end(), 0);
@@ -95,7 +96,8 @@ std::vector<int> segment_nodes(const Plan& plan) {
   return node_of;
 }
 
-/// The dependencies that a message carries, also from a node to itself.
+/// The dependencies that messages carry. A dependency between two actors of one segment is left out if the edge is read
+/// inside the segment, without a message; see read_inside().
 std::vector<const Dependency*> between_nodes(const Plan& plan, const Dependencies& dependencies,
                                              const std::vector<int>& node_of) {
   std::vector<const Dependency*> waits;
@@ -106,7 +108,8 @@ std::vector<const Dependency*> between_nodes(const Plan& plan, const Dependencie
   return waits;
 }
 
-/// Makes all ranks of a collective one node, since it is complete only when every rank has begun it.
+/// Makes the conductors of one collective in all processes one node, since the collective is complete only when every
+/// process has begun it.
 void join_ranks(const Plan& plan, std::vector<int>& node_of) {
   std::map<std::pair<std::string, std::int64_t>, int> node_of_collective;
   for (std::size_t id = 0; id < plan.actors.size(); ++id) {

@@ -24,7 +24,8 @@ class Lowering {
     for (const auto& node : graph_.nodes()) place_source(node);
     for (const auto& node : graph_.nodes())
       if (node.op->kind != OpKind::source && node.op->kind != OpKind::view) add_actor(node);
-    // Readers of a parameter are connected to its update, which comes later, so all actors come before all edges.
+    // A reader of a parameter is connected to the parameter's update, which comes later in the graph. So all actors are
+    // added before any edge.
     for (const auto& [node, actor] : actors_) connect(*node, actor);
     std::map<std::string, OutputRef> outputs;
     for (const auto& named : graph_.outputs()) outputs[named.name] = output_ref(named);
@@ -116,8 +117,8 @@ class Lowering {
     return actor;
   }
 
-  /// Throws Error if the device has no kernel for the op. An actor on a kind of device that this build does not know is
-  /// for another process.
+  /// Throws Error if the device has no kernel for the op. Skips a device type for which this build has no backend,
+  /// since only another process can run such an actor, and an op on empty tensors, which needs no kernel.
   void expect_kernel_for(const OpCall& call) const {
     const auto device = options_.place.device;
     if (has_backend(device.type) && !has_empty_tensor(with_rows(call, 1))) expect_kernel(call, device);
@@ -143,7 +144,7 @@ class Lowering {
       plan_.connect(step_feeder(), actor);
   }
 
-  /// The feeder with the smallest tensors.
+  /// The feeder with the smallest tensors, which tells an op when a step begins.
   const OutputRef& step_feeder() const {
     const auto size = [&](const auto& input) {
       return bytes_of(plan_.actors[input.second.actor].outputs[input.second.output].info, plan_.max_rows);
@@ -151,7 +152,7 @@ class Lowering {
     return std::ranges::min_element(options_.inputs, {}, size)->second;
   }
 
-  /// The elements between the begin of a view and the begin of its root.
+  /// The offset of a value in its root, the value behind all views, in elements.
   std::int64_t offset_of(ValueId value) const {
     std::int64_t offset = 0;
     for (; graph_.producer(value).op->kind == OpKind::view; value = graph_.producer(value).inputs[0])
@@ -185,7 +186,7 @@ class Lowering {
   Plan& plan_;
   const Graph& graph_;
   const LowerOptions& options_;
-  std::vector<OutputRef> output_of_;  // by value; without an actor if no actor computes or sends the value
+  std::vector<OutputRef> output_of_;  // by value; `actor` is kNone if no actor computes or sends the value
   std::map<ValueId, OutputRef> updated_by_;
   std::vector<std::pair<const Node*, ActorId>> actors_;
 };

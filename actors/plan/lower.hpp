@@ -12,25 +12,29 @@ namespace troupe {
 struct LowerOptions {
   Place place = {};
   int replica = 0;
-  /// The outputs that feed the inputs of the graph, by name.
+  /// The feeders: for every input of the graph, by name, the output of an actor of the plan whose tensors it receives.
   std::map<std::string, OutputRef> inputs = {};
-  /// The outputs that send parameters which lie elsewhere, by name; the graph does not update them.
+  /// Parameters that an actor of the plan sends, by name, with the output that carries each. The graph must not update
+  /// them. All other parameters are in the store.
   std::map<std::string, OutputRef> parameters = {};
-  /// Buffers of every edge.
+  /// Slots of the edges that carry computed values. The edge of an updated parameter has one slot.
   std::int32_t capacity = 1;
   /// Prefix of the names of the actors.
   std::string prefix = {};
-  /// The actors are never contracted with others into a segment.
+  /// True: each actor is a segment of its own in every grain.
   bool alone = false;
-  /// Makes the actor of a collective node, whose input is connected afterwards. Needed if the graph has any.
+  /// Adds the actor of a collective node to the plan and returns it; lower() then connects its input. Must be set if
+  /// the graph has a collective.
   std::function<ActorId(Plan&, const Node&)> make_collective = {};
 };
 
-/// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. A parameter that the
-/// graph updates is an edge from the update to its readers with one token, in place in the store; other parameters are
-/// read from the store. An op that reads only parameters and constants gets one more input, from a feeder, that tells
-/// it when a step begins. Returns the output that carries each output of the graph. Throws Error if an input has no
-/// feeder, a feeder no input, no op computes an output, or the device has no kernel for an op.
+/// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. The readers of a
+/// parameter that the graph updates read an edge from the update; the edge has one token, and its slot is the
+/// parameter's memory in the store. Other parameters are read from the store. An op that reads only parameters and
+/// constants gets one more input, from a feeder, that tells it when a step begins. Returns, by name, the output that
+/// carries each output of the graph. Throws Error if an input has no feeder, a feeder names no input or carries another
+/// shape or dtype, no op computes an output, the device has no kernel for an op, a collective is there without
+/// `make_collective`, or an update changes a value that is no parameter of the store or that another update changes.
 std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const LowerOptions& options);
 
 }  // namespace troupe

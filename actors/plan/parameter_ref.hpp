@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// A replica's copy of a parameter, or of optimizer state, in the store.
+/// The name of a parameter, or of optimizer state, and the number of the replica whose copy in the parameter store is
+/// meant.
 struct ParameterRef {
   std::string name;
   int replica = 0;
@@ -14,7 +15,7 @@ struct ParameterRef {
   auto operator<=>(const ParameterRef&) const = default;
 };
 
-/// Rows of a parameter, along its first axis.
+/// A range of rows of a parameter: `count` entries along its first axis, from number `first` on.
 struct RowRange {
   std::int64_t first = 0;
   std::int64_t count = 0;

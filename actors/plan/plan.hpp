@@ -19,14 +19,16 @@ namespace troupe {
 
 inline constexpr std::int32_t kNone = -1;
 
-/// A parameter that the plan reads or writes, and how it starts if the store does not hold it yet.
+/// A parameter, or a state of the optimizer, that the plan reads or writes. `initializer` gives its value if the
+/// parameter store does not hold it yet.
 struct PlanParameter {
   ParameterRef ref;
   TensorInfo info;
   Device device;
   Initializer initializer;
   bool trainable = false;
-  /// A state of one replica alone. It is not brought to other processes, and starts anew after a failure.
+  /// True: a state that one replica alone has. Other processes receive no copy of it, and it starts anew after a
+  /// failure.
   bool per_replica = false;
 
   bool operator==(const PlanParameter&) const = default;
@@ -35,27 +37,30 @@ struct PlanParameter {
 /// An input of an actor: an edge, a parameter of the store, or a constant.
 struct PlanInput {
   EdgeId edge = kNone;
-  /// The tensor that the task sees. It is a view if the edge, the parameter or the constant holds another shape.
+  /// Shape and dtype of the tensor that the task reads. The tensor is a view if the edge, the parameter or the constant
+  /// has another shape.
   TensorInfo info;
   std::size_t byte_offset = 0;
-  /// Instead of an edge: a parameter that no actor of the plan updates, or that this actor updates.
+  /// Set instead of `edge`: a parameter of the store that this actor updates, or that no actor of the plan updates.
   std::optional<ParameterRef> parameter = {};
-  /// Instead of an edge: a value that never changes.
+  /// Set instead of `edge`: a value that never changes.
   Tensor constant = {};
-  /// The number of tensors of this edge that an actor with its own firing rule may hold before it returns the first.
+  /// For an actor with FiringRule::own: the largest number of tensors of `edge` that it holds at one time.
   std::int32_t holds = 1;
 };
 
 /// One output of an actor.
 struct PlanOutput {
-  /// kNone: no actor reads the output.
+  /// The edge that carries the output; kNone if no actor reads it.
   EdgeId edge = kNone;
   TensorInfo info;
-  /// The output is that parameter, updated in place. An edge with several slots carries a copy of it in each.
+  /// Set if the output is this parameter of the store, updated in place. If the edge has several slots, each slot holds
+  /// a copy of the updated parameter.
   std::optional<ParameterRef> parameter = {};
-  /// Not kNone: the output is the tensor of that input, in place; the input is returned only when the output is free.
+  /// The number of the input in whose tensor the actor computes the output in place, or kNone. The input's slot is
+  /// returned to its producer only when all readers have returned the output.
   std::int32_t alias_of = kNone;
-  /// For an output that packs the inputs: the offset of each, in bytes.
+  /// For an output that packs the inputs: the offset of each input in the output, in bytes. Empty for other outputs.
   std::vector<std::size_t> pack_offsets = {};
 
   bool operator==(const PlanOutput&) const = default;
@@ -63,27 +68,27 @@ struct PlanOutput {
 
 enum class ActorRole { op, source, sink, collective, conductor, external };
 
-/// The end of an actor's run.
+/// The condition that ends an actor's run.
 enum class Pacing {
-  source,   ///< the actor decides: it has no more data, or was told the last step
-  follows,  ///< the inputs decide: the run ends when one of them has ended
-  free,     ///< the other actors decide: it answers requests, and its run ends with theirs
+  source,   ///< the actor ends its run, after its last data or at the end step that the run sets
+  follows,  ///< the run ends when an input has ended
+  free,     ///< the actor answers requests until all other actors have ended their runs
 };
 
-/// The rule by which an actor fires.
+/// The rule that says when an actor fires, that is, takes tensors from its inputs and computes outputs.
 enum class FiringRule {
   all_inputs,  ///< when every input holds a tensor and every output has a free slot
   own,         ///< by its own rule, holding at most PlanInput::holds tensors of each input
 };
 
-/// The task of an actor, by name. It is looked up when the plan is spawned, first among the tasks of the spawn context,
-/// then in the task registry.
+/// The task of an actor, by name. Spawning the plan looks up the factory of `kind`, first among the tasks of the
+/// SpawnContext, then in the task registry.
 struct PlanTask {
   std::string kind;
   /// The name, in the spawn context, of the data source or communicator with which the task works.
   std::string subject = {};
   Attributes attributes = {};
-  /// For the kind "op".
+  /// The op that the task runs if `kind` is "op".
   std::optional<OpCall> call = {};
 };
 
@@ -92,15 +97,15 @@ using ExternalFactory = std::function<caf::actor(caf::actor_system&, SpawnContex
 /// A parameter of the plan that an external actor holds during a run.
 struct HeldParameter {
   ParameterRef ref;
-  /// The actor updates the parameter, which no other actor may write.
+  /// True: the actor updates the held rows. No other actor may read or write them in the store.
   bool written = false;
-  /// The rows that the actor holds. Nothing: all rows.
+  /// The rows that the actor holds. std::nullopt: all rows.
   std::optional<RowRange> rows = {};
 
   bool operator==(const HeldParameter&) const = default;
 };
 
-/// One actor. External ones are spawned by the user's function; the others run a task.
+/// An actor of the plan. An external actor is spawned by `spawn_external`; every other actor runs a task.
 struct PlanActor {
   std::string name;
   ActorRole role = ActorRole::op;
@@ -111,13 +116,15 @@ struct PlanActor {
   PlanTask task = {};
   Pacing pacing = Pacing::follows;
   FiringRule rule = FiringRule::all_inputs;
-  /// The actor is never contracted with others into a segment.
+  /// True: the actor is a segment of its own in every grain.
   bool alone = false;
-  /// For an external actor: the tensors that its inputs must carry, in order. Nothing: any tensors.
+  /// For an external actor: shape and dtype of the tensor that each input must carry, in order. std::nullopt: any
+  /// tensors.
   std::optional<std::vector<TensorInfo>> declared_inputs = {};
   /// For an external actor: the parameters of the store that it holds, in host memory.
   std::vector<HeldParameter> parameters = {};
-  /// The user's code in place of a registered task. Not part of comparisons: the task's kind stands for it.
+  /// Makes the task in place of a registered factory. Comparisons and hashes of plans leave `make_task` out; they
+  /// compare `task` in its place.
   TaskFactory make_task = {};
   ExternalFactory spawn_external = {};
 };
@@ -129,8 +136,8 @@ struct PlanConsumer {
   bool operator==(const PlanConsumer&) const = default;
 };
 
-/// One producer's output and all its readers. The edge has N slots (capacity), of which t (initial_tokens) are full
-/// before the first step.
+/// An output of an actor and all its readers. The edge has `capacity` slots, each of which holds one tensor.
+/// `initial_tokens` of the slots are full before the first step; the tensors in them are called tokens.
 struct PlanEdge {
   std::string name;
   ActorId producer = kNone;
@@ -139,7 +146,8 @@ struct PlanEdge {
   std::int32_t capacity = 1;
   std::int32_t initial_tokens = 0;
   TensorInfo info;
-  /// Not kNone: the slot of this edge lies in that shared buffer of the plan, which other edges use at other times.
+  /// The number of the buffer in Plan::shared_buffers that holds the only slot of this edge, and holds slots of other
+  /// edges at other times. kNone: the edge has memory of its own.
   std::int32_t shared_buffer = kNone;
   /// The offset of the slot in the shared buffer, in bytes.
   std::size_t shared_offset = 0;
@@ -147,29 +155,32 @@ struct PlanEdge {
   bool operator==(const PlanEdge&) const = default;
 };
 
-/// Actors that one thread runs one after the other in this order. CheckedPlan holds the layout of every segment.
+/// Actors that fire together as a unit: one thread runs them one after the other, in the order of `actors`. CheckedPlan
+/// holds the layout of every segment.
 struct PlanSegment {
   std::string name;
   Place place;
   std::vector<ActorId> actors;
-  /// Segments with the same executor are run by the same actor of the actor system, and so by one thread.
+  /// The number of the actor of the actor system that runs the segment. Segments with the same executor run on one
+  /// thread.
   std::int32_t executor = 0;
-  /// The executor has its own thread if the runtime makes such threads.
+  /// True: the executor gets a thread of its own if the option `own_threads` of the runtime is set.
   bool own_thread = false;
-  /// Segments of an executor with the same number launch their work on one stream. kNone: on a stream of its own.
+  /// Segments of one executor that have the same number here launch their work on one stream. kNone: the segment has a
+  /// stream of its own.
   std::int32_t stream = kNone;
 
   bool operator==(const PlanSegment&) const = default;
 };
 
-/// A group of ranks that the plan's collectives use. Looked up by name when the plan is spawned.
+/// A group of ranks among which the plan's collectives run. Spawning the plan looks the communicator up by name.
 struct PlanCommunicator {
   std::string name;
-  /// The process of each rank.
+  /// The process number of each rank.
   std::vector<int> processes;
-  /// The algorithm of its sums if the ranks live in several processes.
+  /// The algorithm of all-reduces if the ranks are in several processes.
   AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;
-  /// The device of each rank, if tensors stay in the memory of devices. Empty: tensors are in the host's memory.
+  /// The device of each rank if the collectives work on device memory. Empty: they work on the host's memory.
   std::vector<Device> devices = {};
 
   bool operator==(const PlanCommunicator&) const = default;
@@ -179,38 +190,44 @@ struct PlanCommunicator {
 struct OutputRef {
   ActorId actor = kNone;
   std::int32_t output = 0;
-  /// A view, which has another shape or begins later than the tensor of the output. Nothing: the whole tensor.
+  /// Shape and dtype of a view that begins `byte_offset` bytes into the tensor of the output. std::nullopt: the whole
+  /// tensor.
   std::optional<TensorInfo> view = {};
   std::size_t byte_offset = 0;
 };
 
 /// The actors of a program, their places, and every edge between them: plain data that refers to parameters,
-/// communicators and data sources by name. It decides everything; spawning a plan decides nothing.
+/// communicators and data sources by name. The plan fixes every place, group and buffer; spawning it makes no further
+/// choice.
 struct Plan {
   std::vector<PlanActor> actors;
   std::vector<PlanEdge> edges;
   std::vector<PlanParameter> parameters;
   std::vector<PlanCommunicator> communicators;
-  /// The groups of actors. Empty: the actors are not grouped yet; see grain.hpp.
+  /// The groups of actors. Empty: in_grain() (grain.hpp) has not grouped the actors yet.
   std::vector<PlanSegment> segments;
-  /// Bytes of the buffers that edges share.
+  /// The bytes of each buffer that edges share, by PlanEdge::shared_buffer.
   std::vector<std::size_t> shared_buffers;
-  /// Rows of the largest part of a batch that a replica gets.
+  /// The largest number of rows of a batch that one replica gets in a step. Buffers have room for that number.
   std::int64_t max_rows = 1;
-  /// Processes that may be lost: the run goes on without them, and each edge from there ends. A reader of such an edge
-  /// has a firing rule of its own and copes with the end; see PortActor::lost().
+  /// Processes whose loss does not end the run: the other processes go on, and every edge from the lost process ends. A
+  /// reader of such an edge in another process must have a firing rule of its own and handle the end; see
+  /// PortActor::lost().
   std::vector<int> expendable;
 
-  /// Adds an actor; its outputs get edges when they are connected. An actor with the role of a source decides itself
-  /// when its run ends.
+  /// Adds an actor and returns its number. An output gets its edge when it is connected. An actor with the role of a
+  /// source gets Pacing::source.
   ActorId add(PlanActor actor);
-  /// Adds a parameter to which an actor refers. Throws Error if it is there with another shape or dtype.
+  /// Adds a parameter to which an actor refers, unless the plan has it already. Throws Error if the plan has it with
+  /// another shape or dtype.
   void add_parameter(PlanParameter parameter);
-  /// The edge of an output, made if it is not there yet. Capacity and tokens of an existing edge stay.
+  /// Returns the edge of an output. An output without an edge gets one with this capacity and these tokens; an existing
+  /// edge keeps its own. Throws Error if there is no such output, `capacity` is below 1, or `initial_tokens` is not in
+  /// 0 .. capacity.
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
-  /// Makes the edges of all outputs of an actor that have none yet.
+  /// Makes an edge for every output of an actor that has none yet.
   void add_edges(ActorId producer, std::int32_t capacity = 1);
-  /// Adds an input to `consumer` that reads the whole output. The capacity counts if the output has no reader yet.
+  /// Adds an input to `consumer` that reads the whole output. `capacity` applies only if the output has no edge yet.
   void connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity = 1);
   void connect(const OutputRef& from, ActorId consumer, std::int32_t capacity = 1);
   /// Adds an input that is a view of the tensors of an edge.
@@ -218,20 +235,22 @@ struct Plan {
 
   const PlanActor& actor(ActorId id) const;
   const PlanEdge& edge(EdgeId id) const;
-  /// The number of processes that the actors' places name.
+  /// One more than the largest process number among the actors' places.
   int processes() const;
 };
 
-/// True if the two plans have the same actors, edges, parameters and grouping, down to every attribute of every op.
+/// True if the plans are equal in every member, down to every attribute of every op. PlanActor::make_task and
+/// PlanActor::spawn_external are not compared.
 bool operator==(const Plan& a, const Plan& b);
 
 /// xxh3 (64 bits) of everything that operator== compares.
 std::uint64_t hash_of(const Plan& plan);
 
-/// Like hash_of(), but independent of the places of actors and of their grouping.
+/// Like hash_of(), but independent of the places of actors, parameters and ranks, of grouping and shared buffers, and
+/// of the expendable processes.
 std::uint64_t hash_of_program(const Plan& plan);
 
-/// The tensor of an edge that only orders two actors; it has no elements.
+/// Shape and dtype of the tensors of an edge that only orders two actors: a tensor without elements.
 inline TensorInfo control_info() {
   return {Shape{0}, DType::uint8};
 }

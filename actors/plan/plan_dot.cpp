@@ -19,7 +19,7 @@ namespace {
 /// The part of an actor in a training step.
 enum class BoxRole { source, op, update, collective, conductor, sink, external };
 
-/// An actor, or the actors of a segment.
+/// A box of the picture: an actor, or the actors of a segment.
 struct PictureBox {
   std::string name;
   std::vector<ActorId> actors;
@@ -27,22 +27,23 @@ struct PictureBox {
   std::int32_t lane = kNone;
 };
 
-/// An edge, or all edges from one box to another that start with tokens, or all that do not.
+/// The edges from one box to another that start with tokens, or those that start without any, merged.
 struct PictureArrow {
   std::size_t from = 0, to = 0;  // boxes
   int edges = 0;
   std::int32_t initial_tokens = 0;
-  std::int32_t capacity = 1;  // the largest of an edge
-  std::size_t bytes = 0;      // one message of every edge
+  std::int32_t capacity = 1;  // the largest of the edges
+  std::size_t bytes = 0;      // sum of one tensor of every edge
 };
 
-/// A plan as boxes and arrows, for to_dot.
+/// A plan as boxes and arrows, from which to_dot() writes the text.
 struct PlanPicture {
   std::vector<PictureBox> boxes;
-  std::vector<PictureArrow> arrows;  // in the order of the boxes
+  std::vector<PictureArrow> arrows;  // sorted by `from`, then `to`
 };
 
-/// The role of an actor. An external actor that writes parameters is an update.
+/// The role of an actor in the picture. An external actor that writes parameters counts as an update, and an actor with
+/// Pacing::source as a source.
 BoxRole role_of(const PlanActor& actor) {
   if (actor.pacing == Pacing::source) return BoxRole::source;
   const auto& call = actor.task.call;
@@ -53,7 +54,7 @@ BoxRole role_of(const PlanActor& actor) {
   return kOfActorRole[static_cast<std::size_t>(actor.role)];
 }
 
-/// Whether the actor may serve several replicas.
+/// True if the actor may serve several replicas.
 bool may_be_shared(const PlanActor& actor) {
   return actor.role == ActorRole::conductor || actor.role == ActorRole::external;
 }
@@ -70,7 +71,8 @@ std::vector<PictureBox> boxes_of(const Plan& plan, DotLevel level) {
   return boxes;
 }
 
-/// For every actor the replicas whose own actors exchange messages with it.
+/// For every actor: the replicas with which it exchanges messages. Neighbors that may themselves serve several replicas
+/// do not count.
 std::vector<std::set<int>> served_replicas(const Plan& plan) {
   std::vector<std::set<int>> served(plan.actors.size());
   const auto note = [&](ActorId id, ActorId neighbor) {
@@ -94,7 +96,7 @@ void place_in_lanes(std::vector<PictureBox>& boxes, const Plan& plan) {
   }
 }
 
-/// Edges inside a box have no arrow, unless they carry tokens from step to step.
+/// Merges the plan's edges into arrows. An edge inside a box has no arrow, unless it carries tokens from step to step.
 std::vector<PictureArrow> arrows_between(const std::vector<PictureBox>& boxes, const Plan& plan) {
   std::vector<std::size_t> box_of(plan.actors.size());
   for (std::size_t i = 0; i < boxes.size(); ++i)
@@ -126,9 +128,9 @@ PlanPicture picture_of(const Plan& plan, const DotOptions& options) {
   return picture;
 }
 
-// ---- The text
+// ---- The text for Graphviz
 
-/// By BoxRole.
+/// The names and colors of boxes, by BoxRole.
 constexpr const char* kBoxNames[] = {"source", "op", "update", "collective", "conductor", "sink", "external actor"};
 constexpr const char* kColors[] = {"#cfe8cf", "#dbe7f7", "#fbe0c3", "#e6d9f2", "#d3bfe8", "#e5e7eb", "#f8d7dd"};
 
@@ -159,7 +161,7 @@ std::string bytes_text(std::size_t bytes) {
   return out.str();
 }
 
-/// A dot for every token, or one dot and their number.
+/// A dot for every token; for more than three tokens, one dot and the number of tokens.
 std::string dots(std::int32_t tokens) {
   constexpr std::int32_t kMaxDots = 3;
   const std::string dot = "\u25cf";
@@ -169,7 +171,7 @@ std::string dots(std::int32_t tokens) {
   return text;
 }
 
-/// `● 4 edges, 1.2 KiB`.
+/// The label of an arrow, such as `● 4 edges, 1.2 KiB`.
 std::string label_of(const PictureArrow& arrow) {
   auto label = dots(arrow.initial_tokens);
   const char* separator = label.empty() ? "" : " ";
@@ -204,13 +206,14 @@ class DotWriter {
   }
   bool has(const PictureBox& box, BoxRole role) const { return count(box, role) > 0; }
 
-  /// A segment with an update is an update, another with an op is an op.
+  /// The role by which a box is colored: an update if any of its actors is an update, else an op if any is an op, else
+  /// the role of its first actor.
   BoxRole role_of_box(const PictureBox& box) const {
     if (has(box, BoxRole::update)) return BoxRole::update;
     return has(box, BoxRole::op) ? BoxRole::op : role_of(plan_.actors[box.actors.front()]);
   }
 
-  /// `1 source, 22 ops, 1 sink`.
+  /// The number of actors of each role in a box, such as `1 source, 22 ops, 1 sink`.
   std::string contents(const PictureBox& box) const {
     std::string text;
     for (std::size_t role = 0; role < std::size(kBoxNames); ++role) {
@@ -242,7 +245,7 @@ class DotWriter {
          << kColors[static_cast<std::size_t>(role_of_box(box))] << "\"];\n";
   }
 
-  /// Puts the chosen boxes below each other.
+  /// Puts the boxes for which `choose` is true into one column.
   template <class Choose>
   void write_rank(Choose choose) {
     std::string names;
@@ -251,7 +254,8 @@ class DotWriter {
     if (!names.empty()) out_ << "  { rank=same;" << names << " }\n";
   }
 
-  /// An arrow with tokens leads back: it does not count for the order from left to right.
+  /// Writes arrow i. An arrow with tokens leads back to an earlier box, so it does not influence the order of boxes
+  /// from left to right.
   void write_arrow(std::size_t i) {
     const auto& arrow = picture_.arrows[i];
     auto label = label_of(arrow);

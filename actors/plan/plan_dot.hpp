@@ -15,7 +15,7 @@ enum class DotLevel {
 /// The frames around the boxes.
 enum class DotLanes {
   none,
-  by_replica,  ///< one for every replica; conductors and external actors that serve several replicas lie outside
+  by_replica,  ///< one for every replica; conductors and external actors that serve several replicas have no frame
 };
 
 struct DotOptions {
@@ -25,10 +25,11 @@ struct DotOptions {
   bool numbered = false;
 };
 
-/// A picture of a plan for Graphviz. Sources lie on the left, updates on the right. The color of a box shows the role
-/// of its actors. An arrow is an edge, or all edges from one segment to another; its label has a dot for every initial
-/// token, the bytes for Plan::max_rows rows, and the slots if there are several. A dashed arrow carries no data. Throws
-/// Error if segments are asked for and the plan has none; see grain.hpp.
+/// Returns a picture of a plan in the language of Graphviz. Sources lie on the left, updates on the right. The color of
+/// a box shows the role of its actors. An arrow stands for all edges from one box to another; edges with initial tokens
+/// have an arrow of their own. The label of an arrow has a dot for every initial token, the number of edges if there
+/// are several, the bytes of their tensors for Plan::max_rows rows, and the slots of a single edge that has several. A
+/// dashed arrow carries no data. Throws Error if `level` is `segments` and the plan has none; see grain.hpp.
 std::string to_dot(const Plan& plan, const DotOptions& options = {});
 
 }  // namespace troupe

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-// Names of plans and of the types that run them, for headers that only pass them on. A program that only trains does
-// not compile these types.
+// Forward declarations of a plan and of the types that run it, for headers that only pass them on. A program that
+// includes the training headers alone does not compile the definitions.
 
 namespace troupe {
 

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// Writes everything that identifies a plan, each list with its length.
+/// Writes everything that identifies a plan to a sequence of bytes, each list with its length in front.
 class PlanWriter {
  public:
   explicit PlanWriter(ByteSequence& to) : to_(to) {}

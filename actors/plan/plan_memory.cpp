@@ -24,7 +24,7 @@ std::size_t scratch_of(const Plan& plan, const PlanSegment& segment) {
   return ScratchAreas::on(plan.actors[segment.actors[0]].place.device, bytes).total();
 }
 
-/// Constants by the address of their elements.
+/// The bytes of constants, by the address of their elements.
 using Constants = std::map<const std::byte*, std::size_t>;
 
 void add_constants(const PlanActor& actor, Constants& constants) {
@@ -38,8 +38,8 @@ std::size_t sum_of(const Constants& constants) {
   return sum;
 }
 
-/// Bytes of constants. One that several actors read counts once, and once more for every segment on a device that reads
-/// it.
+/// Bytes of the plan's constants. A constant that several actors read counts once on the host, and once more for every
+/// segment on a device that reads it.
 std::size_t constant_bytes(const Plan& plan) {
   Constants on_host;
   for (const auto& actor : plan.actors) add_constants(actor, on_host);
@@ -53,8 +53,8 @@ std::size_t constant_bytes(const Plan& plan) {
   return sum;
 }
 
-/// Bytes of copies for a segment on a device: of every slot of an output that the host reads, and two places, used in
-/// turn, for an input from elsewhere.
+/// Bytes of the copies that a segment on a device keeps: one on the host for every slot of an output that is read
+/// there, and two on the device, used in turn, for every input from another place. 0 for a segment on the host.
 std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout) {
   if (is_host(segment.place.device)) return 0;
   std::size_t bytes = 0;
@@ -63,7 +63,7 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
     if (is_read_on_host(plan, edge, segment.place))
       bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
-  // Conductors copy no input.
+  // A conductor reads no elements of its inputs, so it copies none.
   if (plan.actors[segment.actors.front()].role == ActorRole::conductor) return bytes;
   for (auto port : layout.ports) {
     const auto& edge = plan.edges[port];
@@ -73,7 +73,7 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
   return bytes;
 }
 
-/// The largest sum of a communicator; null if it has none.
+/// The tensor of the largest all-reduce of a communicator; null if it has no all-reduce.
 const TensorInfo* largest_sum(const Plan& plan, const PlanCommunicator& communicator) {
   const TensorInfo* largest = nullptr;
   for (const auto& actor : plan.actors) {
@@ -85,8 +85,8 @@ const TensorInfo* largest_sum(const Plan& plan, const PlanCommunicator& communic
   return largest;
 }
 
-/// Bytes for a sum on the devices of one process: each sums a slice and needs a place for the slices that lie on the
-/// others.
+/// Bytes for an all-reduce on the devices of one process. Each device sums one slice of the tensor, and needs an area
+/// of the size of this slice for every rank on another device.
 std::size_t sum_bytes(const TensorInfo& info, const std::vector<Device>& ranks) {
   std::vector<Device> members;
   for (const auto& device : ranks)
@@ -101,7 +101,8 @@ std::size_t sum_bytes(const TensorInfo& info, const std::vector<Device>& ranks) 
   return bytes;
 }
 
-/// Bytes for the sums of a communicator. The memory that NCCL takes for itself is not known.
+/// Bytes for the all-reduces of a communicator, which all use the areas of the largest. 0 if the communicator works on
+/// host memory, or over NCCL, whose own memory is not known.
 std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
   if (communicator.devices.empty() || communicator.all_reduce == AllReduceAlgorithm::nccl) return 0;
   const auto* info = largest_sum(plan, communicator);
@@ -114,7 +115,7 @@ std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
   return bytes;
 }
 
-/// Bytes of the fields that devices keep. A field counts once on a device, however many actors read it.
+/// Bytes of the data set fields that devices keep. A field counts once on a device, however many actors read it.
 std::size_t kept_bytes(const Plan& plan) {
   std::map<std::tuple<Place, std::string, std::int64_t>, std::size_t> kept;
   for (const auto& actor : plan.actors) {

@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// Every actor with its edges, capacities and tokens, then the segments: one line each.
+/// Describes a plan line by line: every actor, with a line for each of its output edges that gives tensors, capacity,
+/// tokens and readers; then the parameters, the communicators, the expendable processes and the segments.
 std::string to_text(const Plan& plan);
 
 }  // namespace troupe

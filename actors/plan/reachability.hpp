@@ -16,18 +16,19 @@ using Succession = std::pair<ActorId, ActorId>;
 /// from the first.
 class Reachability {
  public:
-  /// The most actors for which a table of pairs is small enough.
+  /// The largest number of actors for which a plan is analyzed by such a table, which then takes about 8 MiB.
   static constexpr std::size_t kMostActors = 8192;
 
-  /// The pairs with a path of at least one edge. `order` is topological; actors that are missing in it reach nothing.
-  /// Edges of an actor to itself do not count.
+  /// Marks every pair that is joined by a path of at least one edge. `order` must be topological; actors that are
+  /// missing in it reach nothing. Edges of an actor to itself do not count.
   Reachability(std::size_t actors, const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 
-  /// The pairs with a path of the edges of `within` that has exactly one edge of `across` among them.
+  /// Marks every pair that is joined by a path with exactly one edge of `across`, and otherwise edges of `edges`.
+  /// `within` must be the table of `edges`.
   static Reachability with_one_of(const std::vector<Succession>& across, const Reachability& within,
                                   const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 
-  /// True if there is such a path.
+  /// True if the pair is marked.
   bool reaches(ActorId from, ActorId to) const { return (row(from)[word(to)] >> bit(to) & 1) != 0; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 using OutputKey = std::pair<ActorId, std::int32_t>;
 
-/// Finds the boundary of a segment, then where the values inside lie.
+/// Finds the boundary of a segment, then the place of every value inside the segment.
 class LayoutBuilder {
  public:
   LayoutBuilder(const Plan& plan, const PlanSegment& segment)
@@ -40,10 +40,11 @@ class LayoutBuilder {
  private:
   // ---- The boundary
 
-  /// True if members read the edge without a message.
+  /// True if actors of the segment read the edge without a message.
   bool reads_inside(const PlanEdge& edge) const { return members_.contains(edge.producer) && read_inside(plan_, edge); }
 
-  /// True if the edge has all its readers in the segment, and no token that must be kept apart from the new value.
+  /// True if all readers of the edge are in the segment and read it without a message, and the tensor is not computed
+  /// in place of an input.
   bool is_inner(const PlanEdge& edge) const {
     const auto& output = plan_.actors[edge.producer].outputs[edge.output];
     return reads_inside(edge) && output.alias_of == kNone &&
@@ -99,7 +100,7 @@ class LayoutBuilder {
     const auto& outputs = plan_.actors[actor].outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
       step.outputs.push_back(block_of({actor, static_cast<std::int32_t>(i)}));
-    // The parts of a pack are copied if one of them comes from elsewhere or is part of a larger value.
+    // If an input of a packing op comes from another segment or is a view, the op copies all its inputs.
     if (all_whole && !outputs.empty() && outputs[0].pack_offsets.size() == step.inputs.size())
       step.pack_offsets = outputs[0].pack_offsets;
     return step;
@@ -117,7 +118,7 @@ class LayoutBuilder {
     for (const auto& [key, block] : blocks_) key_of_block_[block] = key;
   }
 
-  /// The place of an output of an actor of the segment.
+  /// The place of a tensor that begins `byte_offset` bytes into an output of an actor of the segment.
   ArgumentPlace place_of(OutputKey key, std::size_t byte_offset, const TensorInfo& info) const {
     const auto& output = plan_.actors[key.first].outputs[key.second];
     if (output.parameter) return {ArgumentPlace::Kind::parameter, 0, byte_offset, info, output.parameter, {}};
@@ -193,7 +194,7 @@ bool is_on_device(const PlanActor& actor, int process) {
 ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& bytes_of_kernels) {
   constexpr std::size_t kMostAreas = 16, kMostBytes = std::size_t{256} << 20;
   if (bytes_of_kernels.empty()) return {};
-  // Libraries want scratch memory to be aligned like memory of its own.
+  // Areas have the alignment of separate allocations, which libraries expect.
   const auto bytes = MemoryPool::rounded(std::ranges::max(bytes_of_kernels));
   const auto users = bytes_of_kernels.size() - static_cast<std::size_t>(std::ranges::count(bytes_of_kernels, 0U));
   if (users == 0 || is_host(device)) return {1, bytes};

@@ -9,29 +9,31 @@
 
 namespace troupe {
 
-/// An output of a segment: an edge that an actor outside the segment reads, or that carries tokens from run to run.
+/// An output of a segment: an edge that an actor outside the segment reads, or that carries tokens from firing to
+/// firing.
 struct SegmentOutput {
   EdgeId edge = kNone;
   /// The parameter that the output updates in place; each slot of an edge with several slots holds a copy of it.
   std::optional<ParameterRef> parameter;
-  /// The port whose tensor the output is, in place.
+  /// The number of the port in whose tensor the output is computed in place, or kNone.
   std::int32_t alias_port = kNone;
-  /// The offset of the output in that tensor, in bytes.
+  /// The offset of the output in the tensor of the port, in bytes.
   std::size_t alias_offset = 0;
 
-  /// True if a slot is the parameter's own memory.
+  /// True if the only slot of the output's edge, `carrier`, is the parameter's memory in the store.
   bool is_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity == 1; }
-  /// True if each slot holds a copy of the parameter.
+  /// True if each slot of the output's edge, `carrier`, holds a copy of the parameter.
   bool copies_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity > 1; }
 };
 
-/// The edges between a segment and the rest of the plan.
+/// The edges between a segment and the rest of the plan. A port is an edge over which tensors arrive.
 struct SegmentBoundary {
   std::vector<EdgeId> ports;
-  /// An external actor has an entry without an edge for every output without a reader, so outputs keep their numbers.
+  /// For an external actor, an output that no actor reads has an entry without an edge, so that outputs keep their
+  /// numbers.
   std::vector<SegmentOutput> outputs;
 
-  /// The tensors that arrive at the ports.
+  /// Shape and dtype of the tensors that arrive at the ports.
   std::vector<TensorInfo> port_infos(const Plan& plan) const;
 };
 
@@ -42,7 +44,7 @@ struct ArgumentPlace {
     constant,   ///< a constant of the plan
     parameter,  ///< in the store
     port,       ///< the tensor that arrived at an input of the segment
-    output,     ///< the slot of an output of the segment that this firing fills
+    output,     ///< the slot of a segment output that the current firing fills
   };
   Kind kind = Kind::arena;
   std::int32_t index = 0;  ///< number of the port or output
@@ -55,17 +57,18 @@ struct ArgumentPlace {
 struct TaskLayout {
   ActorId actor = kNone;
   std::vector<ArgumentPlace> inputs, outputs;
-  /// Outputs of the segment that are ready when the task is done.
+  /// Numbers of the segment's outputs that this task computes, and that are sent when it is done.
   std::vector<std::int32_t> sends;
 };
 
-/// How the actors of one segment share memory: which values are inner and where they lie, and which go in and out.
+/// The memory of one segment: its ports and outputs, and the place of every argument of its tasks. Inner values, which
+/// only tasks of the segment read, lie in an arena.
 struct SegmentLayout : SegmentBoundary {
   std::vector<TaskLayout> tasks;
   std::size_t arena_bytes = 0;
 
-  /// Bytes of the slots of all outputs, for the plan's maximum number of rows. Parameters, outputs in place and shared
-  /// buffers do not count.
+  /// Bytes of the slots of all outputs, for the plan's maximum number of rows. Slots in parameters, in tensors of ports
+  /// and in shared buffers do not count.
   std::size_t slot_bytes(const Plan& plan) const;
   /// The name of the actor with the largest value in the arena; null if the arena holds none.
   const std::string* producer_of_largest(const Plan& plan) const;
@@ -73,32 +76,34 @@ struct SegmentLayout : SegmentBoundary {
 
 SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment);
 
-/// A plan that is to be spawned is laid out by CheckedPlan.
+/// Lays out one segment of a grouped plan. CheckedPlan calls it for every segment of a plan that is to be spawned.
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 
 /// Scratch memory of a segment on a device: equal areas, used in turn by the kernels that need scratch memory, so that
-/// independent kernels can run concurrently. There is one area only if several would take much memory.
+/// independent kernels can run concurrently. There are at most 16 areas, and no more than fit into 256 MiB, but at
+/// least one. On the host there is one.
 struct ScratchAreas {
   std::size_t count = 1;
   std::size_t bytes = 0;  ///< bytes of each area
 
-  /// `bytes_of_kernels` holds the scratch bytes of every kernel, 0 for a kernel without any.
+  /// `bytes_of_kernels` holds the scratch bytes of every kernel, 0 for a kernel that needs none.
   static ScratchAreas on(Device device, const std::vector<std::size_t>& bytes_of_kernels);
   std::size_t total() const { return count * bytes; }
 };
 
-/// Bytes of a value with `rows` rows.
+/// Bytes of a tensor; a batch axis counts as `rows` rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 
 /// True if the edge of a producer at `place` is read in host memory: by an actor on the host, or by the proxy for
 /// another process.
 bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place);
 
-/// True if another actor has to hear of a tensor of the edge as soon as it is computed: a collective, which overlaps
-/// with the work that follows, or an actor on another device or in another process.
+/// True if a tensor of the edge must be announced as soon as it is computed: to a collective or its conductor, so that
+/// the collective overlaps with the computation that follows, to an actor on another device than the producer's, the
+/// host excepted, or to an actor in another process.
 bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge);
 
-/// True if the actor belongs to the process and works on a device with memory of its own.
+/// True if the actor is in the process `process`, on a device with memory of its own.
 bool is_on_device(const PlanActor& actor, int process);
 
 }  // namespace troupe

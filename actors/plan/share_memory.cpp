@@ -10,10 +10,11 @@ namespace troupe {
 
 namespace {
 
-/// Bytes below which sharing gains nothing.
+/// Edges with fewer bytes keep memory of their own, since sharing would gain nothing.
 constexpr std::size_t kSmall = 4096;
 
-/// Dependencies with that many tokens between actors that fire as the plan says.
+/// The dependencies with `tokens` tokens. Those of external actors are left out, since an external actor may fire by
+/// another rule.
 std::vector<Succession> successions(const Plan& plan, const Dependencies& dependencies, std::int32_t tokens) {
   const auto trusted = [&](ActorId actor) { return plan.actors[actor].role != ActorRole::external; };
   std::vector<Succession> successions;
@@ -23,7 +24,7 @@ std::vector<Succession> successions(const Plan& plan, const Dependencies& depend
   return successions;
 }
 
-/// The order of firings over all steps.
+/// The order that the dependencies enforce between firings of the same step and of successive steps.
 class Order {
  public:
   Order(const Plan& plan, const Dependencies& dependencies, const std::vector<Succession>& in_step)
@@ -42,7 +43,8 @@ class Order {
   Reachability within_, across_;
 };
 
-/// True if one buffer can serve both edges.
+/// True if the producers of both edges compute on one device, or both on the host, so that one buffer can serve both
+/// edges.
 bool lie_together(const Plan& plan, EdgeId a, EdgeId b) {
   const auto& one = plan.actors[plan.edges[a].producer].place.device;
   const auto& other = plan.actors[plan.edges[b].producer].place.device;
@@ -63,8 +65,9 @@ class MemorySharing {
     std::ranges::sort(stored_);
   }
 
-  /// Places the parts of packs in the packs, so that nothing is left to copy. No actor reads the last pack any more
-  /// when the first part of the next one is computed.
+  /// Lets the inputs of packing ops, called parts, be computed at their offsets in the packed tensor, the pack, so that
+  /// the ops copy nothing. is_part() checks that all readers of a pack have fired before a part of the next step is
+  /// computed.
   void place_parts() {
     for (auto pack : stored_) {
       const auto& producer = plan_.actors[plan_.edges[pack].producer];
@@ -104,7 +107,7 @@ class MemorySharing {
     return plan_.actors[plan_.edges[edge].producer].outputs[plan_.edges[edge].output];
   }
 
-  /// True if the edge has one slot and no token, and lies between actors of one process that fire as the plan says.
+  /// True if the edge has one slot and no token, and lies between actors of one process that are not external.
   bool has_one_slot(EdgeId id) const {
     const auto& edge = plan_.edges[id];
     const auto process = plan_.actors[edge.producer].place.process;
@@ -124,7 +127,7 @@ class MemorySharing {
   bool is_part(const PlanInput& input, EdgeId pack) const {
     const auto& edge = plan_.edges[input.edge];
     const bool whole = input.byte_offset == 0 && bytes_of(input.info, plan_.max_rows) == bytes_of(plan_, input.edge);
-    // An actor that works on the pack in place must not change a part that another actor still reads.
+    // The part must have no other reader, since an actor may change the pack in place.
     return whole && edge.consumers.size() == 1 && std::ranges::binary_search(stored_, input.edge) &&
            !is_in_place(input.edge) && lie_together(plan_, input.edge, pack) &&
            are_over_before_next(dependencies_.returners(pack), edge.producer);
@@ -134,7 +137,8 @@ class MemorySharing {
     return std::ranges::all_of(readers, [&](ActorId reader) { return order_.before_next(reader, producer); });
   }
 
-  /// True if edge a is empty again before b is filled, and b before a is filled in the next step.
+  /// True if edge a is empty again before edge b is filled, and edge b is empty again before edge a is filled in the
+  /// next step.
   bool comes_before(EdgeId a, EdgeId b) const {
     return std::ranges::all_of(dependencies_.returners(a),
                                [&](ActorId reader) { return order_.before(reader, plan_.edges[b].producer); }) &&
@@ -155,7 +159,7 @@ class MemorySharing {
   Plan& plan_;
   const Dependencies& dependencies_;
   Order order_;
-  std::vector<EdgeId> stored_;  // edges that leave their segment and may share, in order
+  std::vector<EdgeId> stored_;  // edges with one slot that leave their segment, ascending
 };
 
 }  // namespace

@@ -7,12 +7,13 @@ namespace troupe {
 /// Lets edges between segments that are never full at the same time share a buffer, whatever the order in which actors
 /// run: the dependencies of the plan order each pair. Edge a comes before edge b if every reader of a has fired before
 /// the producer of b does (a path of dependencies without a token), and every reader of b has fired before the producer
-/// of a fires for the next step (a path with one token, such as through a parameter's update). The parts of a pack are
-/// computed in their places in the pack if its readers fire before the parts of the next step are computed. Fills in
-/// PlanEdge::shared_buffer, shared_offset and Plan::shared_buffers.
+/// of a fires for the next step (a path with one token, such as through a parameter's update). The inputs of an op that
+/// packs them are computed at their offsets in the packed output, if all readers of this output have fired before these
+/// inputs are computed in the next step. Fills in PlanEdge::shared_buffer, shared_offset and Plan::shared_buffers.
 ///
-/// Edges keep memory of their own if they have more than one slot or tokens, are in place or small, or lead to or from
-/// another process or an external actor, which may fire by another rule.
+/// An edge keeps memory of its own if it has several slots or initial tokens, if its tensor is computed in place, if it
+/// is smaller than 4 KiB, or if it leads to or from another process or an external actor, which may fire by another
+/// rule.
 void share_memory(Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

@@ -5,14 +5,15 @@
 namespace troupe {
 
 /// Lets segments on a device that follow each other launch their work on one stream, which keeps their order without
-/// events. Segments share a stream if they belong to one chain (chains.hpp, which leaves every actor alone in plans
-/// that are too large) and have the same executor. Sources run ahead and keep streams of their own. Fills in
-/// PlanSegment::stream. `dependencies` are those of the plan before it was grouped.
+/// events. Segments share a stream if they have the same executor and belong to one chain (chains.hpp). In plans with
+/// more than Reachability::kMostActors actors every actor is a chain of its own, so no segments share a stream. Sources
+/// run ahead and keep streams of their own. Fills in PlanSegment::stream. `dependencies` are those of the plan before
+/// it was grouped.
 ///
 /// A stream does its work in the order of launches, so a segment also waits for earlier launches of other segments in
 /// the chain. This order cannot deadlock as long as work waits only for earlier launches of its process or, in a
 /// collective, for launches of the same call. Collectives between devices of several processes wait for launches of
-/// another process, so a plan with such a collective is left alone.
+/// another process, so a plan with a communicator over such devices is left unchanged.
 void share_streams(Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

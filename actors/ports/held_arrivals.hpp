@@ -9,24 +9,25 @@
 
 namespace troupe {
 
-/// The tensors that an actor with its own firing rule has taken and not returned yet.
+/// The tensors that an actor with its own firing rule (FiringRule::own) has taken from its inputs and has not yet
+/// returned to their producers.
 class HeldArrivals {
  public:
-  /// The input and the slot from which a tensor was taken.
+  /// The input from which a tensor was taken, and the slot of the edge in which the tensor lies.
   struct Origin {
     std::uint32_t input, slot;
   };
 
   bool empty() const { return held_.empty(); }
   void add(std::uint32_t input, const Arrival& arrival);
-  /// Removes a tensor. Returns false if it was not held.
+  /// Removes the tensor of an arrival, which is about to be returned. Returns false if the tensor was not held.
   bool remove(std::uint32_t input, const Arrival& arrival);
-  /// Marks the held tensors whose memory a sent tensor shares: the memory is in use until the consumers have returned
-  /// the sent tensor.
+  /// Marks the held tensors whose memory overlaps the memory of `sent`; none if `sent` is null. The memory is in use
+  /// until the consumers have returned `sent`.
   void note_sent(const Tensor& sent);
-  /// Removes and returns the tensors whose memory was not sent.
+  /// Removes the tensors that note_sent() has not marked, and returns their origins.
   std::vector<Origin> take_unsent();
-  /// Removes and returns all tensors.
+  /// Removes all tensors and returns their origins.
   std::vector<Origin> take_all();
 
  private:

@@ -15,20 +15,23 @@ namespace troupe {
 
 struct CollectiveStart;
 
-/// A tensor that has arrived at an input and waits to be used.
+/// A tensor that has arrived at an input of an actor, or the failure in its place.
 struct Arrival {
   std::uint32_t slot = 0;
   std::uint64_t run = 0;
   std::int64_t step = 0;
   Tensor tensor;
   FailurePtr failure;
-  /// The stream of a device must wait for this event before it reads the tensor. On the host the event is done.
+  /// The tensor holds its elements once this event is done. An actor on a device makes its stream wait for the event.
+  /// For an actor on the host the event is done on arrival.
   Event ready = {};
-  /// The collective that a conductor has begun.
+  /// Set on an edge from a conductor, which begins collectives for the ranks of its process: the collective that it has
+  /// begun. Null on other edges, and if the collective could not begin.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
-/// The full slots of one input, oldest first. Their number never exceeds the capacity of the edge.
+/// The tensors that have arrived at one input and were not taken yet, oldest first. Each fills a slot of the edge, so
+/// their number never exceeds the capacity of the edge.
 class InputQueue {
  public:
   explicit InputQueue(std::uint32_t capacity) : ring_(capacity) {}
@@ -36,7 +39,7 @@ class InputQueue {
   bool empty() const { return count_ == 0; }
   std::uint32_t size() const { return count_; }
   const Arrival& front() const { return ring_[head_]; }
-  /// Throws Error if the producer sent more than the edge has slots.
+  /// Throws Error if the queue is full, because the producer has sent more tensors than the edge has slots.
   void push(Arrival&& arrival) {
     if (count_ == ring_.size())
       throw Error("credit", "more tensors were sent than the " + std::to_string(ring_.size()) + " slots of the edge");

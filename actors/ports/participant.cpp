@@ -54,7 +54,7 @@ void Participant::wire(Wire& order) {
   status_->watched.store(is_watched(), std::memory_order_relaxed);
   supervisor_ = order.supervisor;
   rank_ = order.rank;
-  // Without its supervisor the actor would never be stopped.
+  // Only the supervisor and the owner of the plan send Stop. An actor whose supervisor has died stops at once.
   troupe::watch(*this, supervisor_, [this](const caf::error&) {
     if (supervisor_) stop();
   });

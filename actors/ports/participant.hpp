@@ -11,11 +11,14 @@
 
 namespace troupe {
 
-/// An actor of a plan. It has ports, is prepared for runs, reports to its supervisor, and stops when the supervisor
-/// ends. Subclasses define what happens with tensors; see SegmentActor, PortActor and LinkActor.
+/// Base of the CAF actors that run a plan. A participant exchanges tensors through its ports, carries out the orders of
+/// its supervisor, which controls the runs of all participants in this process, and reports to the supervisor. A
+/// participant stops on Stop, or when the supervisor ends. A subclass defines what happens with the tensors:
+/// SegmentActor runs segments, PortActor is the base of users' actors, and LinkActor is the proxy of the actors of
+/// another process.
 ///
-/// Every handler of this class except those of Wire and Stop ends with work(), which does what the message made
-/// possible. Handlers of subclasses call work() themselves.
+/// Every handler of this class ends with a call of work(), except the handlers of Wire and Stop and, before the actor
+/// is wired, the handler of Describe. Handlers of subclasses call work() themselves.
 class Participant : public caf::event_based_actor, protected PortsListener {
  public:
   explicit Participant(caf::actor_config& config);
@@ -23,41 +26,47 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   caf::behavior make_behavior() final;
   void on_exit() override;
 
-  /// Reports failed work. Returns the failure, with the rank filled in, that is sent in place of the outputs.
+  /// Reports to the supervisor that a task, or work on a device, has failed. Returns the failure with the rank filled
+  /// in, which takes the place of the tensors that were not computed.
   FailurePtr on_work_failed(Failure failure) override;
   void report_failure(const FailurePtr& failure);
-  /// Reports that the work of this step is done and that the run is to end.
+  /// Reports to the supervisor that a task has thrown EndRun: the work of the step is done, and the run is to end.
   void report_end(const EndRun& end);
 
  protected:
   // ---- Orders of the supervisor
 
   virtual void on_wired() {}
-  /// A run is about to start. Returns the step before which the sources of this actor end; kLastStep if their end is
-  /// unknown. An exception fails the run.
+  /// Prepares for a run that is about to start. Returns the step before which the sources of this actor end; kLastStep
+  /// if the actor has no source, or if the end of its sources is unknown. An exception fails the run.
   virtual std::int64_t on_prepare(const PrepareRun& order) = 0;
-  /// Pauses the sources. Returns the first step that they have not emitted.
+  /// Pauses the sources of this actor. Returns the step after the last one that any of them has emitted.
   virtual std::int64_t on_pause() { return 0; }
-  /// Lets the sources fire the steps before `end_step`.
+  /// Lets the sources of this actor fire the steps before `end_step`, and end there.
   virtual void on_run_until(std::int64_t /*end_step*/) {}
   virtual void describe(StallReport& report) = 0;
-  /// Drops all handles that are not in the ports.
+  /// Drops the subclass's handles to actors and tensors. Called when the actor stops; this class drops the ports and
+  /// the parameters.
   virtual void on_stop() {}
 
-  /// Does all work that is possible now.
+  /// Does the work that the messages handled so far make possible. Work that is left over is done after the next
+  /// message.
   virtual void work() = 0;
-  /// Whether this actor has stalled if it completes no firing for long.
+  /// Whether this actor counts as stalled if it completes no firing for the stall limit.
   virtual bool is_watched() const { return true; }
-  /// Handlers of further messages.
+  /// The handlers of messages that this class does not handle.
   virtual caf::message_handler own_handlers() { return {}; }
 
   const std::string& name_in_plan() const { return status_->name; }
   int rank() const { return rank_; }
-  /// Reports that the part at the other end of a link is lost: the run cannot drain.
+  /// Reports to the supervisor that the process at the other end of a link is lost. The run is aborted, because without
+  /// that process it cannot drain.
   void lose_peer(const FailurePtr& failure);
-  /// Reports that this actor has ended and that all its slots are free.
+  /// Reports to the supervisor that the run is over for this actor: it fires no more, and the slots of its outputs are
+  /// free. LinkActor reports this when a run begins: the producers whose tensors it passes on report only once they
+  /// have their slots back.
   void report_finished();
-  /// Publishes the step that this actor is in, for the report of its death.
+  /// Publishes the step that this actor is in. The supervisor names it if the actor dies.
   void note_step(std::int64_t step) { status_->step.store(step, std::memory_order_relaxed); }
   bool is_wired() const { return supervisor_ != nullptr; }
 

@@ -54,7 +54,7 @@ std::uint32_t PortActor::send_by_rule(std::uint32_t output, const Tensor& tensor
   if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   held_.note_sent(tensor);
   const auto slot = send_slot(output, tensor, failure, step);
-  // The step of an actor with its own rule is the highest one that it has sent.
+  // An actor with its own firing rule publishes the highest step that it has sent.
   next_step_ = std::max(next_step_, step + 1);
   note_step(next_step_ - 1);
   if (!failure) status_->count_firing();
@@ -69,7 +69,8 @@ std::uint32_t PortActor::send_slot(std::uint32_t output, const Tensor& tensor, c
   return slot;
 }
 
-/// Keeps the tensor of an output with initial tokens: a token carries the last tensor sent into the next run.
+/// For an output with initial tokens: keeps the tensor that was sent in a slot. The tensors sent last are the tokens
+/// with which the next run begins; see token().
 void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
   if (ports_.output_wire(output).initial_tokens > 0) sent_tokens_[{output, slot}] = tensor;
 }
@@ -194,7 +195,8 @@ void PortActor::return_all(const std::vector<HeldArrivals::Origin>& held) {
 }
 
 void PortActor::end_with_inputs() {
-  // The run ends with the inputs that have no initial tokens, or with all inputs if all of them have tokens.
+  // The actor ends once all inputs without initial tokens are drained. If every input has initial tokens, all inputs
+  // count.
   const bool only_tokens = is_source();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
     if ((only_tokens || ports_.input_wire(input).initial_tokens == 0) && !ports_.drained(input)) return;

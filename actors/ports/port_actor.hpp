@@ -12,95 +12,110 @@
 
 namespace troupe {
 
-/// Base of a user's actor in a plan. It implements the credit protocol; a subclass defines what happens in a firing, or
-/// the rule by which the actor fires. The actor is an ordinary CAF actor: it may have handlers for its own messages and
-/// send any message to any actor by tell(*this, receiver, message).
+/// Base of a user's actor in a plan. It implements the credit protocol (see Ports); a subclass defines what happens in
+/// a firing, or the rule by which the actor fires. The actor is an ordinary CAF actor: it may have handlers for its own
+/// messages and send any message to any actor by tell(*this, receiver, message). A source is an actor without inputs,
+/// or one whose inputs all have initial tokens.
 ///
-/// All functions run on the threads of the actor system and must not block.
+/// All functions are called on a thread of the actor system, one at a time, and must not block.
 class PortActor : public Participant {
  public:
   explicit PortActor(caf::actor_config& config) : Participant(config) {}
 
  protected:
-  /// Whether a source has a step: now, not yet (see poll_again()), or never again in this run.
+  /// The state of a source's next step: it can fire now (fire), it can fire later (wait, see poll_again()), or there is
+  /// no further step in this run (end).
   enum class Next { fire, wait, end };
 
   // ---- The default rule: one firing per step, when every input holds a tensor and every output has a free slot.
 
-  /// Computes the outputs of one step. Each element of `outputs` must be set to a tensor of the shape in the plan; an
-  /// output without consumers may stay unset. Inputs are returned afterwards: clone a tensor to keep it longer. An
-  /// exception fails the step: its text is reported, and the work that depends on the step is not done. EndRun, thrown
-  /// once the outputs are set, ends the run in order.
+  /// Computes the outputs of one step. Each element of `outputs` must be set to a tensor of the shape and dtype in the
+  /// plan; an output without consumers may stay unset. The inputs are returned to their producers after the call: clone
+  /// a tensor to keep it longer. An exception fails the step: it is reported, and the consumers get a failure in place
+  /// of the outputs. EndRun, thrown once the outputs are set, completes the step and ends the run. If an input carries
+  /// a failure, fire() is not called and the outputs carry the same failure.
   virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  /// For sources: whether there is a step with this number. A run begins with the first step of its RunInfo.
+  /// For sources: whether the source has data for this step. The first step of a run is RunInfo::first_step.
   virtual bool has_step(std::int64_t /*step*/) { return true; }
-  /// For sources that may have to wait: called before every firing, and again after poll_again().
+  /// For sources that may have to wait: the state of this step. Called before every firing, possibly several times for
+  /// one step, and again by poll_again().
   virtual Next next(std::int64_t step) { return has_step(step) ? Next::fire : Next::end; }
-  /// For sources: the number of steps that the run that has just begun can have, if it is known. See Task::steps_left.
+  /// For sources: the number of steps for which there is data in the run that is about to start; nothing if it is
+  /// unknown. Called after on_run(). See Task::steps_left().
   virtual std::optional<std::int64_t> steps_left() { return std::nullopt; }
 
   // ---- A custom firing rule: override advance(), and declare FiringRule::own in the plan.
 
-  /// Takes and sends the tensors that the rule allows now. Called whenever a tensor has arrived, a slot is free, an
-  /// input has ended or a run has started. It may take from some inputs only, keep taken tensors over several calls,
-  /// and send many times for one input or once for many.
+  /// Takes and sends the tensors that the firing rule allows now. Called whenever a tensor has arrived, a slot has
+  /// become free, an input has ended or a run has started, and by poll_again(). An override may take from some inputs
+  /// only, keep taken tensors over several calls, and send many times for one input or once for many. An exception is
+  /// reported as the failure of a step and ends this actor's run. The default implements the default rule.
   virtual void advance();
-  /// All consumers have returned a slot of an output.
+  /// Called when all consumers have returned a slot of an output, unless this actor has ended its run.
   virtual void on_slot_free(std::uint32_t /*output*/, std::uint32_t /*slot*/) {}
-  /// The tensor that an initial token of an output carries at first. Throws Error if it is not overridden.
+  /// The tensor of an initial token of an output in the first run. In later runs a token carries the tensor that was
+  /// sent last in its slot; initial_token() is called again only if a failure was sent in place of that tensor. The
+  /// default throws Error.
   virtual Tensor initial_token(std::uint32_t output);
 
   bool has(std::uint32_t input) const { return ports_.has(input); }
   Arrival take(std::uint32_t input);
-  /// Returns a tensor that was taken; drop all handles to it first.
+  /// Returns a taken tensor to its producer; drop all other handles to the tensor first. Throws Error if the actor does
+  /// not hold the tensor.
   void give_back(std::uint32_t input, Arrival& arrival);
-  /// Returns a tensor that was taken but not used because another input that the actor needs was lost; drop all handles
-  /// to it first. See was_refused().
+  /// Like give_back(), for a tensor that was not used because another input that the actor needs was lost. The producer
+  /// learns of it by was_refused().
   void refuse(std::uint32_t input, Arrival& arrival);
-  /// Whether no more tensors arrive at the input in this run and all that arrived have been taken.
+  /// Whether no more tensors arrive at the input in this run and all that arrived have been taken. On an edge with
+  /// initial tokens, the last InputWire::initial_tokens tensors need not be taken.
   bool ended(std::uint32_t input) const { return ports_.drained(input); }
   /// Whether the input has ended because the process of its producer was lost.
   bool lost(std::uint32_t input) const { return ports_.lost(input); }
   bool has_free(std::uint32_t output) const { return ports_.has_free(output); }
   /// For on_slot_free(): whether a consumer has refused the tensor that the slot carried.
   bool was_refused(std::uint32_t output, std::uint32_t slot) const { return ports_.was_refused(output, slot); }
-  /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again.
+  /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again. Throws Error
+  /// if the output has no free slot, or if shape or dtype differ from the plan.
   std::uint32_t send_output(std::uint32_t output, Tensor tensor, std::int64_t step);
-  /// Sends a failure in place of a tensor and returns its slot.
+  /// Sends a failure in place of a tensor and returns its slot. Throws Error if the output has no free slot.
   std::uint32_t send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step);
   std::uint32_t inputs() const { return ports_.inputs(); }
   std::uint32_t outputs() const { return ports_.outputs(); }
-  /// Ends this actor's run: nothing more is sent, and the tensors that the actor holds are returned. A tensor that it
-  /// sent on uncopied is returned once its consumers have returned it. An actor that follows its inputs ends when all
-  /// of them have ended and every tensor that it took is returned.
+  /// Ends this actor's run: the actor sends nothing more and returns the tensors that it holds. A held tensor whose
+  /// memory it has sent on is returned once all slots of all outputs are free. An actor with inputs ends without this
+  /// call once all inputs have ended (an input with initial tokens counts only if every input has them) and it holds no
+  /// tensor.
   void end();
 
   // ---- For both rules
 
-  /// Parameter i of those that this actor holds according to the plan. Throws Error unless a run is in progress.
+  /// Parameter i of ExternalPorts::parameters. Throws Error if there is none of that number, or if no run is in
+  /// progress.
   const Tensor& parameter(std::size_t i) const;
-  /// Writes to parameter i and counts one update of it. If `write` throws, the parameter is broken after the run.
+  /// Calls `write`, which writes to parameter i, and counts one update of it. If `write` throws, the parameter is
+  /// half-written: later updates throw Error until the parameter store has recovered or set it. Throws Error if the
+  /// actor only reads the parameter, or if no run is in progress.
   void update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
-  /// Writes to all parameters that this actor writes to, and counts one update of each. If `write` throws, they are
-  /// broken after the run.
+  /// Calls `write`, which writes to all parameters that have HeldParameter::written, and counts one update of each.
+  /// Errors are those of update_parameter(), for all these parameters.
   void update_parameters(const std::function<void()>& write);
-  /// Writes to all parameters that this actor writes to, as a part of their last update. If `write` throws, they are
-  /// broken after the run.
+  /// Calls `write`, which writes to all parameters that have HeldParameter::written, as a part of their last update: no
+  /// update is counted. Errors are those of update_parameter(), for all these parameters.
   void amend_parameters(const std::function<void()>& write);
-  /// The number of updates of parameter i.
+  /// The number of updates of parameter i; 0 if the actor only reads it. Throws Error like parameter().
   std::int64_t updates_of(std::size_t i) const;
-  /// A run is about to start.
+  /// Called when a run is about to start, after the initial tokens of the outputs were sent.
   virtual void on_run(const RunInfo& /*run*/) {}
-  /// Call this in a handler of own_handlers() that makes a firing possible.
+  /// Fires if the actor can. Call it at the end of a handler of own_handlers() that makes a firing possible.
   void poll_again() { work(); }
   /// For sources: the step before which the run ends at the latest.
   std::int64_t end_step() const { return end_step_; }
-  /// For sources with their own firing rule: whether they may send now. False before the run has started and while it
-  /// is paused.
+  /// For sources with their own firing rule: whether the source may send now. False before the run has started and
+  /// while the run is paused.
   bool is_open() const { return open_; }
   std::int64_t step() const { return step_; }
 
-  /// The exception that is being handled, as a failure of the step after the highest one sent.
+  /// The exception that is being handled, as a failure of this actor in the step after the highest one sent.
   FailurePtr failure_now() const;
 
  private:
@@ -131,7 +146,7 @@ class PortActor : public Participant {
   std::string waits_for() const;
 
   HeldArrivals held_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;  // by output and slot
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;  // by output and slot: tensor sent last
   std::int64_t step_ = 0;
   std::int64_t next_step_ = 0;  // the step after the highest one sent
   std::int64_t end_step_ = 0;
@@ -141,18 +156,20 @@ class PortActor : public Participant {
   bool working_ = false;
 };
 
-/// The inputs, the outputs and the firing rule of an external actor.
+/// The inputs, the outputs, the firing rule and the parameters of an external actor, which is an actor of a user's
+/// class.
 struct ExternalPorts {
   std::vector<TensorInfo> inputs = {};
   std::vector<TensorInfo> outputs = {};
-  /// Default: an actor without inputs is a source, others follow their inputs.
+  /// The end of the actor's run. Default: Pacing::source for an actor without inputs, Pacing::follows for others.
   std::optional<Pacing> pacing = {};
   FiringRule rule = FiringRule::all_inputs;
-  /// The parameters of the store that the actor holds. The plan must have them; see Plan::add_parameter.
+  /// The parameters of the parameter store that the actor holds during a run. The plan must have them; see
+  /// Plan::add_parameter().
   std::vector<HeldParameter> parameters = {};
 };
 
-/// An external actor without a function that spawns it. Use external(), or set PlanActor::spawn_external.
+/// Makes an external actor whose PlanActor::spawn_external is not set. The caller must set it; external() does both.
 inline PlanActor external_actor(std::string name, ExternalPorts ports) {
   PlanActor actor;
   actor.name = std::move(name);
@@ -166,8 +183,9 @@ inline PlanActor external_actor(std::string name, ExternalPorts ports) {
   return actor;
 }
 
-/// A plan actor of a user's class: `external<MyActor>("mine", {.inputs = {...}, .outputs = {...}}, arguments...)`.
-/// The inputs are connected afterwards, in the order of `inputs`. The arguments are copied.
+/// Makes a plan actor of the class Actor, which derives from PortActor: `external<MyActor>("mine", {.inputs = {...},
+/// .outputs = {...}}, arguments...)`. The caller adds it to a plan and connects its inputs in the order of
+/// `ports.inputs`. The arguments are copied, and passed to the constructor of Actor after the caf::actor_config.
 template <class Actor, class... Arguments>
 PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments) {
   auto actor = external_actor(std::move(name), std::move(ports));

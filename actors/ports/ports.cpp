@@ -40,7 +40,8 @@ void Ports::deliver(const caf::actor& peer, Message message) {
 
 void Ports::accept(TensorReady& ready) {
   if (ready.stamp.generation != generation_) return;
-  // Tensors of an input arrive in the order in which they were sent, even if a later one is complete already.
+  // Tensors of an input arrive in the order in which they were sent: a complete tensor waits for an earlier one that is
+  // not complete.
   if (hold_back(ready.ready) || is_late(ready.port))
     late_arrivals_.push_back(std::move(ready));
   else

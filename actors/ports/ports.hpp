@@ -18,56 +18,63 @@ class PortsListener {
   virtual ~PortsListener() = default;
   /// An input holds one more tensor.
   virtual void on_arrival(std::uint32_t input) = 0;
-  /// Every consumer has returned a slot.
+  /// Every consumer has returned a slot of an output: the slot is free.
   virtual void on_free(std::uint32_t output, std::uint32_t slot) = 0;
-  /// Nothing more comes over an input in this run.
+  /// The producer of an input sends no further tensor in this run.
   virtual void on_ended(std::uint32_t input) = 0;
-  /// Work on a device that was to compute a tensor for this actor failed. The returned failure replaces the tensor.
+  /// Work on a device that should have computed a tensor for this actor has failed. The returned failure takes the
+  /// place of the tensor.
   virtual FailurePtr on_work_failed(Failure failure) = 0;
 };
 
-/// The content of a message over an edge.
+/// The content of a TensorReady message, apart from slot, step and failure.
 struct SentTensor {
   Tensor tensor;
   /// The end of the work on a device that computes the tensor: the tensor holds its elements once this event is done.
   Event ready = {};
-  /// Sent in place of a tensor that is not in host memory to consumers that read host memory.
+  /// A copy of the tensor in host memory, for the consumers that read host memory. Null if the tensor lies there
+  /// itself, or if no consumer reads host memory.
   Tensor host_copy = {};
   /// The host copy holds its elements once this event is done.
   Event copied = {};
-  /// The collective that a conductor has begun.
+  /// Set by a conductor, which begins collectives for the ranks of its process: the collective that it has begun. Null
+  /// for other actors.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
-/// Ports of an actor that fire together, such as those of one segment of an executor.
+/// The inputs and outputs of an actor that take part in the same firings: all ports of a PortActor, or the ports of one
+/// segment of a SegmentActor.
 struct PortRange {
   std::uint32_t first_input = 0, inputs = 0, first_output = 0, outputs = 0;
 
-  /// The number of input or output i of the range among the actor's ports.
+  /// The number, among all inputs of the actor or all its outputs, of input or output i of the range.
   std::uint32_t input(std::uint32_t i) const { return first_input + i; }
   std::uint32_t output(std::uint32_t i) const { return first_output + i; }
 };
 
-/// The credit protocol: the ends of one actor's edges. All participants of a plan (segments, users' actors and proxies
-/// of other processes) exchange tensors through this class alone.
+/// The ends of one actor's edges, and the credit protocol: a producer sends a tensor only in a free slot of the edge,
+/// and the consumers return the slot after use. All participants of a plan (segments, users' actors and proxies of
+/// other processes) exchange tensors through this class alone.
 ///
 /// An input holds the tensors that have arrived, oldest first. A tensor that was taken is returned by give_back(). An
 /// output has slots; a slot that was sent is free again when all consumers have returned it. Messages of another
-/// generation are ignored. Messages of a run that is not yet prepared wait.
+/// generation, which is another spawning of the plan, are ignored. Messages of a run that is not yet prepared wait.
 ///
 /// Ports are on the host unless on_device() is called. On the host a tensor arrives, or a slot becomes free, once the
-/// work on devices that it depends on is complete; no thread waits for this work. On a device tensors arrive and slots
-/// become free at once, with their events.
+/// work on devices that computes the tensor or reads the slot is complete; no thread waits for this work. On a device
+/// tensors arrive and slots become free at once, with the events for which the actor's stream must wait.
 ///
-/// The ports belong to their actor and are used in its handlers only. Edges from the actor to itself need no message.
+/// Ports are used in the handlers of their actor only. On an edge from the actor to itself, tensors and slots pass
+/// without a message.
 class Ports {
  public:
   Ports(caf::event_based_actor& self, PortsListener& listener) : self_(self), listener_(listener) {}
 
   void wire(std::uint64_t generation, std::vector<InputWire> inputs, std::vector<OutputWire> outputs);
-  /// Declares that the actor launches its work on devices, whose streams wait for events.
+  /// Declares that the actor launches its work on the stream of a device, which can wait for events.
   void on_device() { on_host_ = false; }
-  /// Begins a run: tensors that arrived early for it become available, and ended inputs are open again.
+  /// Begins run number `run`: tensors of this run that have arrived before become available, and inputs that ended in
+  /// an earlier run are open again.
   void prepare(std::uint64_t run);
   /// Drops all handles to other actors and to tensors.
   void clear();
@@ -83,76 +90,83 @@ class Ports {
   std::uint32_t outputs() const { return static_cast<std::uint32_t>(outputs_.size()); }
   PortRange all() const { return {0, inputs(), 0, outputs()}; }
 
-  /// Whether the input holds a tensor of this run, or a token.
+  /// Whether the oldest tensor that the input holds belongs to this run or to an earlier one; false if the input is
+  /// empty.
   bool has(std::uint32_t input) const {
     const auto& queue = inputs_[input].queue;
     return !queue.empty() && queue.front().run <= run_;
   }
-  /// The number of tensors at the input, early ones included.
+  /// The number of tensors that the input holds, including those of a run that is not prepared yet.
   std::uint32_t waiting(std::uint32_t input) const { return inputs_[input].queue.size(); }
   Arrival take(std::uint32_t input) { return inputs_[input].queue.pop(); }
-  /// Returns a slot to its producer and drops the tensor. The slot may be overwritten once `last_use` is done.
+  /// Returns the slot of a taken tensor to the producer, and drops the handles in `arrival`. The slot may be
+  /// overwritten once `last_use` is done.
   void give_back(std::uint32_t input, Arrival& arrival, const Event& last_use = {}) {
     give_back(input, arrival, last_use, false);
   }
-  /// Returns a slot whose tensor was not used because another input that the actor needs was lost.
+  /// Returns the slot of a taken tensor that was not used because another input that the actor needs was lost.
   void refuse(std::uint32_t input, Arrival& arrival) { give_back(input, arrival, {}, true); }
-  /// Whether no more tensors arrive in this run and all that arrived are taken. An input with initial tokens keeps that
-  /// number of tensors for the next run.
+  /// Whether no more tensors arrive at the input in this run and all that arrived are taken. On an edge with initial
+  /// tokens, the last `initial_tokens` tensors need not be taken: no firing uses them, and the next run begins with
+  /// them.
   bool drained(std::uint32_t input) const {
     const auto& [wire, queue, ended_run, lost] = inputs_[input];
     return ended_run == run_ && !is_late(input) &&
            (wire.initial_tokens == 0 ? !has(input) : queue.size() <= wire.initial_tokens);
   }
-  /// Whether the producer was lost in this run and all tensors that it had sent before are taken.
+  /// Whether the process of the producer was lost in this run and all tensors that had been sent before are taken.
   bool lost(std::uint32_t input) const { return inputs_[input].lost && drained(input); }
-  /// Returns all tensors at an input, for an actor that uses no more of them in this run.
+  /// Returns all tensors that an input holds, for an actor that uses no more of them in this run.
   void drain(std::uint32_t input);
 
   bool has_free(std::uint32_t output) const { return outputs_[output].slots.has_free(); }
   std::uint32_t free_slots(std::uint32_t output) const { return outputs_[output].slots.free_count(); }
-  /// Whether a consumer has refused the last tensor of a free slot.
+  /// Whether a consumer has refused the tensor that the slot, which is free now, carried last.
   bool was_refused(std::uint32_t output, std::uint32_t slot) const { return outputs_[output].slots.was_refused(slot); }
-  /// Takes a free slot, to be sent later.
+  /// Takes a free slot of an output for a later send(). Throws Error if no slot is free.
   std::uint32_t take_slot(std::uint32_t output) { return outputs_[output].slots.take(); }
-  /// For a device: the events after which a free slot may be overwritten. Each is returned once.
+  /// For an actor on a device: removes and returns the events after which a free slot may be overwritten.
   std::vector<Event> take_last_uses(std::uint32_t output, std::uint32_t slot);
-  /// Throws Error, with the sender as its place, if the tensor is not set, or its shape or dtype differs from the plan.
-  /// A batch may have any number of rows.
+  /// Throws Error, with `sender` as its place, if the tensor is null, or if the output has consumers and the tensor's
+  /// shape or dtype differs from the plan. A batch may have any number of rows.
   void expect_planned(std::uint32_t output, const Tensor& tensor, const std::string& sender) const;
-  /// Sends a slot that was taken, with a tensor or with a failure in its place.
+  /// Sends a slot of take_slot() to all consumers, with a tensor, or with a failure in place of the tensor.
   void send(std::uint32_t output, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
             const FailurePtr& failure);
-  /// For proxies: sends the tensor that arrived from the real producer, in the slot and with the stamp of the producer.
+  /// For the proxy of another process: takes the slot and sends the tensor or the failure that has arrived from the
+  /// producer in that process, with the producer's stamp. Throws Error if the slot is not free.
   void send_over(std::uint32_t output, std::uint32_t slot, const Stamp& stamp, const Tensor& tensor,
                  const FailurePtr& failure);
-  /// Sends the tokens with which a run begins: the last tensors that were sent before, in their slots. In the first run
-  /// the tokens have the steps before `first_step`. `tensor_of` returns the tensor of a slot.
+  /// Sends the tokens with which a run begins: the tensors that were sent last in earlier runs, in the same slots and
+  /// with the same steps. Tokens of the first run have the steps before `first_step`. `tensor_of` returns the tensor of
+  /// a slot.
   void send_tokens(std::uint32_t output, std::int64_t first_step,
                    const std::function<SentTensor(std::uint32_t slot)>& tensor_of);
-  /// Tells the consumers that nothing more comes in this run.
+  /// Sends DataEnded to the consumers: this output sends nothing more in this run.
   void end(std::uint32_t output) { end_over(output, stamp(0)); }
-  /// For proxies: tells the consumers that the real producer has ended, or was lost.
+  /// For the proxy of another process: sends DataEnded with the stamp of the producer in that process, which has ended,
+  /// or was lost together with the process.
   void end_over(std::uint32_t output, const Stamp& stamp, bool lost = false);
-  /// Whether every slot is free.
+  /// Whether every slot of the output is free.
   bool at_rest(std::uint32_t output) const {
     const auto& slots = outputs_[output].slots;
     return slots.free_count() == slots.capacity();
   }
 
-  // ---- Several ports
+  // ---- A range of ports
 
   /// The number of inputs without a tensor and of outputs without a free slot.
   std::uint32_t blockers(const PortRange& ports) const;
-  /// True if an input is drained.
+  /// True if at least one input is drained.
   bool drained(const PortRange& ports) const;
-  /// Ends the run: tells the consumers, and returns all tensors at the inputs.
+  /// Ends the run for these ports: sends DataEnded for every output, and returns all tensors that the inputs hold.
   void end(const PortRange& ports);
-  /// True if every slot is free.
+  /// True if every slot of every output is free.
   bool at_rest(const PortRange& ports) const;
-  /// A text that names the first tensor or free slot that is awaited; empty if none is.
+  /// The text of awaited_tensor() for the first input without a tensor, else that of awaited_credit() for the first
+  /// output without a free slot. Empty if nothing is awaited.
   std::string awaited(const PortRange& ports) const;
-  /// A text that names the first slot that is not free; empty if all are free.
+  /// The text of awaited_credit() for the first output with a slot that is not free. Empty if all slots are free.
   std::string awaited_rest(const PortRange& ports) const;
 
   // ---- The edges
@@ -171,7 +185,7 @@ class Ports {
     std::uint64_t ended_run = 0;
     bool lost = false;
   };
-  /// A slot that carries a token, and the step for which it was sent.
+  /// A slot whose tensor the next run sends again as a token, and the step for which it was sent.
   struct Token {
     std::uint32_t slot;
     std::int64_t step;
@@ -179,8 +193,8 @@ class Ports {
   struct Output {
     OutputWire wire;
     OutputSlots slots;
-    std::vector<std::pair<std::uint32_t, Event>> last_uses;  // by slot, for a device
-    std::vector<Token> tokens;  // for edges with initial tokens: the last ones sent, oldest first
+    std::vector<std::pair<std::uint32_t, Event>> last_uses;  // for a device: slot, end of its last use
+    std::vector<Token> tokens;  // for edges with initial tokens: the slots sent last, oldest first
   };
 
   Stamp stamp(std::int64_t step) const { return {generation_, run_, step}; }
@@ -202,7 +216,7 @@ class Ports {
   std::uint64_t generation_ = 0;
   std::uint64_t run_ = 0;
   bool on_host_ = true;
-  // On the host: messages whose events are not done.
+  // On the host: messages whose events are not done, and tensors that wait for an earlier tensor of the same input.
   std::list<TensorReady> late_arrivals_;
   std::list<CreditReturned> late_credits_;
   std::vector<Input> inputs_;

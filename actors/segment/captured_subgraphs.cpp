@@ -16,7 +16,8 @@ namespace troupe {
 
 namespace {
 
-/// By task: the number of the task after the subgraph that begins with it.
+/// For each task: the number of the task after the subgraph that begins with it; its own number if it cannot be
+/// captured.
 std::vector<std::size_t> ends_of_subgraphs(const Segment& segment) {
   const auto& plan = segment.plan();
   const auto& tasks = segment.tasks();
@@ -43,13 +44,14 @@ MemoryRange range_of(const Tensor& tensor) {
   return {tensor.address(), tensor.address() + tensor.bytes()};
 }
 
-/// A part of captured work: a task, or the copy of an output to the host.
+/// One launch of a subgraph: a task, or the copy of an output to the host.
 struct Launch {
   std::vector<MemoryRange> reads, writes;
-  /// Launches it. Returns what it needs for as long as it may be launched again; null if nothing.
+  /// Launches the task or copy. Returns the objects that it needs for as long as it may be launched again; null if
+  /// none.
   std::function<std::shared_ptr<const void>()> make;
 
-  /// The approximate time that it takes. Its beginning costs as much as reading or writing 256 KiB.
+  /// The approximate duration, in bytes read or written. The start of a launch takes as long as 256 KiB.
   double cost() const {
     double cost = 1 << 18;
     for (const auto* ranges : {&reads, &writes})
@@ -82,7 +84,8 @@ Launch launch_of_copy(const Segment& segment, DeviceMemory& memory, std::uint32_
           }};
 }
 
-/// The dependencies under which the launches have the results that they would have one after the other.
+/// For each launch, the earlier launches that it must wait for, so that all results are those of launches one after the
+/// other; and its cost.
 std::vector<DependentLaunch> dependent_launches(const std::vector<Launch>& launches) {
   LaunchDependencies dependencies;
   std::vector<DependentLaunch> dependent;
@@ -102,8 +105,8 @@ void CapturedSubgraphs::start(const Key& key) {
   if (current_ == nullptr) current_ = &by_key_.add(key, {std::vector<Subgraph>(ends_.size())});
 }
 
-/// A subgraph that cannot be captured has no work, and none of its tasks has run then. Throws the error of earlier work
-/// of the stream.
+/// Captures the tasks that `launch_tasks` launches. If that fails, prints the reason and returns a Subgraph without
+/// work; none of the tasks has run then. Throws the fault of the stream if its earlier work has failed.
 CapturedSubgraphs::Subgraph CapturedSubgraphs::capture(Stream& stream, const std::function<Resources()>& launch_tasks) {
   stream.begin_capture();
   Subgraph subgraph;
@@ -111,7 +114,7 @@ CapturedSubgraphs::Subgraph CapturedSubgraphs::capture(Stream& stream, const std
   try {
     subgraph.resources = launch_tasks();
   } catch (const std::exception& error) {
-    // If capturing is not the cause, the tasks throw it again, with its place, when they run one by one.
+    // An error that the capture has not caused is thrown again, with its place, when the tasks run one by one.
     obstacle = error.what();
   }
   try {
@@ -154,7 +157,7 @@ SegmentCapture::SegmentCapture(const Segment& segment, DeviceMemory& memory)
     copied_inside_.push_back(output.alias_port == kNone && !output.copies_parameter(segment.plan().edges[output.edge]));
 }
 
-/// Begins a firing.
+/// Begins a firing, with the key of the bound arguments.
 void SegmentCapture::start() {
   const auto& binding = segment_.binding();
   key_.assign({static_cast<std::uintptr_t>(binding.rows()), reinterpret_cast<std::uintptr_t>(segment_.scratch())});
@@ -178,8 +181,9 @@ std::size_t SegmentCapture::launch(std::size_t first) {
   return end;
 }
 
-/// Launches the tasks of a subgraph one by one. A launch waits for the launches with which it shares memory;
-/// independent launches run concurrently.
+/// Launches the tasks of a subgraph one by one while they are captured. A launch waits for earlier launches with which
+/// it conflicts in memory; other launches may run concurrently. With TROUPE_CAPTURE=chain each launch waits for the one
+/// before.
 CapturedSubgraphs::Resources SegmentCapture::launch_tasks(std::size_t first, std::size_t end) {
   CapturedSubgraphs::Resources resources;
   const auto make = [&](const Launch& launch) {

@@ -18,7 +18,7 @@ DeviceMemory::DeviceMemory(const SegmentMemorySetup& setup, const SegmentStreams
 
 DeviceMemory::~DeviceMemory() {
   if (host_slots_.empty()) return;
-  // Copies to the host may be on their way.
+  // Launched copies may still write to the host slots, so the slots are kept until this work is done.
   stream().record().notify([kept = std::move(host_slots_)] {});
 }
 
@@ -26,8 +26,8 @@ Tensor DeviceMemory::make_slot(const SegmentMemorySetup& setup, const PlanEdge& 
   return Tensor(edge.info.shape.with_rows(setup.plan.max_rows), edge.info.dtype, setup.segment.place.device);
 }
 
-/// Makes the host's slots, and finds out whether the messages need events. On one stream the order of launches takes
-/// the place of events.
+/// Makes the host slots of an output that is read on the host. Notes whether a message of the output needs an event: a
+/// consumer on the same stream needs none, since the order of launches takes its place.
 void DeviceMemory::add_output(const SegmentMemorySetup& setup, const PlanEdge& edge, const SegmentStreams& streams) {
   const auto& plan = setup.plan;
   const auto& place = setup.segment.place;
@@ -94,7 +94,8 @@ void DeviceMemory::finish_firing() {
   uploads_.start();
 }
 
-/// Parameters elsewhere are updated between the runs in which they are read here.
+/// A parameter in other memory changes only between the runs in which this segment reads it, so it is copied once a
+/// run.
 void DeviceMemory::refresh_parameters() {
   for (const auto& [ref, on_device] : parameter_copies_) copy_and_wait(store().borrowed(ref), on_device);
 }

@@ -11,13 +11,14 @@
 namespace troupe {
 
 /// The memory of a segment on a device with memory of its own. A firing only launches work. Tensors, parameters and
-/// constants from elsewhere are copied to the device. An output that is also read on the host has a slot there for
-/// every slot on the device, to which it is copied. Messages carry events, except between segments that share a stream.
+/// constants in host memory or on another device are copied to the device. An output that is also read on the host has
+/// a pinned host slot for every slot on the device; each firing copies the output to it. Messages carry events, except
+/// between segments that share a stream.
 class DeviceMemory final : public SegmentMemory {
  public:
-  /// `reads_any_device`: tensors that arrive stay where they are.
+  /// `reads_any_device`: a task reads inputs on any device, so arriving tensors are not copied.
   DeviceMemory(const SegmentMemorySetup& setup, const SegmentStreams& streams, bool reads_any_device);
-  /// Launched work may still run.
+  /// May be called while launched work still runs. Host slots stay allocated until the copies to them are complete.
   ~DeviceMemory() override;
 
   const Tensor& parameter(const ParameterRef& ref) override;
@@ -28,11 +29,12 @@ class DeviceMemory final : public SegmentMemory {
 
   // ---- Captured work
 
-  /// The host's slots of an output; empty if no consumer reads it there.
+  /// The host slots of an output; empty if no consumer reads it on the host.
   const std::vector<Tensor>& host_slots(std::uint32_t output) const { return host_slots_[output]; }
-  /// Launches the copy of a tensor into the host's slot.
+  /// Launches the copy of a tensor of an output into the output's host slot of this number.
   void copy_to_host(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
-  /// Captured work of this firing, which ends with the event, has computed the output and copied it to the host.
+  /// Notes that launched captured work computes the output in this firing, and copies it to its host slot if there is
+  /// one. `end` is the event after this work.
   void note_captured(std::uint32_t output, const Event& end);
 
  private:
@@ -41,20 +43,20 @@ class DeviceMemory final : public SegmentMemory {
   void refresh_parameters() override;
   void publish_slots(std::uint32_t output) override;
   void add_output(const SegmentMemorySetup& setup, const PlanEdge& edge, const SegmentStreams& streams);
-  /// True if a tensor that has arrived must be copied to the device.
+  /// True if an arriving tensor must be copied to the device.
   bool is_elsewhere(const Tensor& arrived) const;
 
   bool reads_any_device_;
   Uploads uploads_;
-  Tensor uploaded_;                                  // the copy of the tensor that was received last
-  std::map<ParameterRef, Tensor> parameter_copies_;  // parameters elsewhere, with the values at the run's begin
-  std::map<const std::byte*, Tensor> constants_;     // copies of constants elsewhere, by their address there
+  Tensor uploaded_;                                  // the result of the last receive() that copied
+  std::map<ParameterRef, Tensor> parameter_copies_;  // copies of parameters in other memory, as of the begin of the run
+  std::map<const std::byte*, Tensor> constants_;     // copies of constants in other memory, by the original's address
   std::vector<std::vector<Tensor>> host_slots_;      // by output and slot, for consumers on the host
   std::vector<bool> awaited_;                        // by output: a consumer is on another stream of a device
-  std::vector<bool> returned_late_;                  // by port: with an event, to a producer on another stream
-  bool records_firing_ = false;                      // a slot of one port is returned late
-  std::vector<bool> captured_;                       // by output: captured work of this firing has computed it
-  Event captured_end_;                               // the end of that work
+  std::vector<bool> returned_late_;  // by port: slots return with an event, to a producer on another stream
+  bool records_firing_ = false;      // true if any port is returned late
+  std::vector<bool> captured_;       // by output: captured work of this firing has computed it
+  Event captured_end_;               // the event after the captured work
 };
 
 }  // namespace troupe

@@ -29,7 +29,8 @@ SegmentBinding::SegmentBinding(std::int64_t rows, const Plan& plan, const Segmen
   }
 }
 
-/// The next argument, if it lies at the same place in every firing. A firing sets the others.
+/// Returns the next argument if it lies at the same place in every firing. For a port or a slot, returns an empty
+/// handle and notes the argument for set_input() or set_output().
 Tensor SegmentBinding::next_argument(const ArgumentPlace& place, SegmentMemory& memory) {
   const auto shape = place.info.shape.with_rows(rows_);
   const auto view_of = [&](const Tensor& tensor) { return tensor.view(shape, place.info.dtype, place.byte_offset); };
@@ -116,7 +117,8 @@ Segment::Segment(const CheckedPlan& plan, std::int32_t number, std::span<const T
 
 Segment::~Segment() = default;
 
-/// Makes the memory, and on a device the capture of the tasks, which needs the device's kind of memory.
+/// Makes the memory of the segment. On a device, also makes the SegmentCapture, which needs the memory as a
+/// DeviceMemory.
 void Segment::make_memory(const SegmentMemorySetup& setup, const SegmentStreams& streams) {
   if (backend_of(segment_.place.device).host_accessible()) {
     memory_ = std::make_unique<HostMemory>(setup);

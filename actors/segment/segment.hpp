@@ -20,28 +20,31 @@ namespace troupe {
 class SegmentCapture;
 
 /// The arguments of all tasks of a segment for one number of rows, as views of the segment's memory. A firing sets the
-/// arguments that lie at ports, and those in slots if the slot is another than before. Used on one thread at a time.
+/// arguments at ports; it sets those in slots of outputs if it fills another slot than the firing before. Used on one
+/// thread at a time.
 class SegmentBinding {
  public:
-  /// Plan, layout and memory outlive this.
+  /// `plan`, `layout` and `memory` must outlive this.
   SegmentBinding(std::int64_t rows, const Plan& plan, const SegmentLayout& layout, SegmentMemory& memory);
 
   std::int64_t rows() const { return rows_; }
-  /// The inputs and outputs of all tasks, task by task.
+  /// The arguments of all tasks, task by task: first the inputs, then the outputs.
   std::span<const Tensor> arguments() const { return arguments_; }
 
-  /// Binds a tensor of this memory that has arrived at a port.
+  /// Binds the tensor for a port that SegmentMemory::receive() has returned.
   void set_input(std::uint32_t port, const Tensor& tensor);
   /// Binds the slot of an output that this firing fills.
   void set_output(std::uint32_t output, std::uint32_t slot);
-  /// The slot of an output that is bound.
+  /// The slot that is bound for an output.
   std::uint32_t slot_of(std::uint32_t output) const { return bound_slots_[output]; }
-  /// The tensor to send for a slot of an output. An output in place of a port becomes a view of `port_tensor`.
+  /// The tensor to send for a slot of an output. An output that is computed in place of a port's tensor becomes a view
+  /// of `port_tensor`, which other outputs ignore.
   const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
   const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot) const { return sent_[output][slot]; }
-  /// Drops the tensors that have arrived.
+  /// Drops the tensors that are bound to ports.
   void release_inputs();
-  /// Appends the addresses of the inputs and the slots of the outputs, which tell apart on which memory a firing works.
+  /// Appends the addresses of the bound inputs and the numbers of the bound slots. Together they identify the memory on
+  /// which the firing works.
   void append_to(std::vector<std::uintptr_t>& key) const;
 
  private:
@@ -52,7 +55,7 @@ class SegmentBinding {
   struct PortArgument {
     std::size_t argument;
     const ArgumentPlace* place;
-    bool whole;  // not a view of the tensor
+    bool whole;  // the argument is the port's tensor, not a view of it
   };
   static constexpr auto kUnbound = std::numeric_limits<std::uint32_t>::max();
 
@@ -65,17 +68,18 @@ class SegmentBinding {
   std::vector<Tensor> arguments_;
   std::vector<std::vector<PortArgument>> of_port_;
   std::vector<std::vector<SlotArgument>> of_output_;
-  std::vector<std::vector<Tensor>> sent_;   // by output and slot
-  std::vector<std::uint32_t> bound_slots_;  // by output
+  std::vector<std::vector<Tensor>> sent_;   // by output and slot: the tensor to send
+  std::vector<std::uint32_t> bound_slots_;  // by output: the bound slot, or kUnbound
 };
 
-/// The program of one segment of a plan: its tasks in order, the memory in which they work, and the arguments on which
-/// a firing lets them work, bound once for every number of rows. On a device, runs of tasks are captured as subgraphs
-/// and launched at once. A program knows no messages. Used on one thread at a time.
+/// The program of one segment of a plan: its tasks in order, the memory in which they work, and the arguments of the
+/// tasks, bound once for every number of rows. On a device, successive tasks are captured as subgraphs, each of which
+/// is launched at once. A segment sends and receives no messages; SegmentFiring does. Used on one thread at a time.
 class Segment {
  public:
   /// Makes the tasks, allocates all memory that a firing with the plan's maximum number of rows needs, and binds the
-  /// arguments for these rows. `number` counts the segments of the plan. The shared buffers outlive this.
+  /// arguments for these rows. `number` is the index of the segment in Plan::segments. `shared_buffers` has a buffer
+  /// for each entry of Plan::shared_buffers.
   Segment(const CheckedPlan& plan, std::int32_t number, std::span<const Tensor> shared_buffers, SegmentStreams& streams,
           SpawnContext& context);
   ~Segment();
@@ -92,38 +96,40 @@ class Segment {
   /// The port whose tensors determine the number of rows of a firing, or kNone.
   std::int32_t batch_port() const { return batch_port_; }
 
-  /// Begins a firing. Allocates the first time a number of rows is seen. Throws Error if the plan has no room for the
-  /// rows.
+  /// Begins a firing of `rows` rows. Allocates if no binding is kept for this number of rows. Throws Error if the plan
+  /// has no room for the rows.
   void start(std::int64_t rows, std::int64_t step);
-  /// Sets the collective of this firing, which a conductor has begun and which has arrived at a port.
+  /// Stores the collective that has arrived at a port from a conductor, for the tasks of this firing.
   void set_start(std::uint32_t port, const std::shared_ptr<CollectiveStart>& start) {
     tasks_.set_start(layout_.ports[port], start);
   }
-  /// Binds the tensor that has arrived at a port. Throws Error if an external actor sent a tensor that contradicts the
-  /// plan.
+  /// Binds the tensor that has arrived at a port. Throws Error if the tensor has other rows than the firing, or must be
+  /// in host memory and is not.
   void set_input(std::uint32_t port, const Tensor& arrived);
   /// Binds the slot of an output that this firing fills.
   void set_output(std::uint32_t output, std::uint32_t slot) { binding_->set_output(output, slot); }
   Firing firing_of(std::size_t task) const;
-  /// Fires or continues task i. False: it waits for something.
+  /// Fires task i, or continues it if `continued`. Returns false if the task is not complete.
   bool run_task(std::size_t i, bool continued);
-  /// Launches the subgraph that begins with task i, which was captured before or is captured now. Returns the number of
-  /// the task after it; i if task i has to run by itself.
+  /// Launches the captured subgraph that begins with task i; captures it first if it is new. Returns the number of the
+  /// task after the subgraph; i if there is no such subgraph, and task i must be run by run_task().
   std::size_t run_captured(std::size_t i);
-  /// Tells task i that the step failed before it.
+  /// Skips task i, because the step has failed before it.
   void skip_task(std::size_t i, const FailurePtr& failure);
-  /// The message for a slot of an output that this firing has computed. An output in place is a view of `port_tensor`.
+  /// Makes the message for a slot of an output that this firing has computed. An output that is computed in place of a
+  /// port's tensor is sent as a view of `port_tensor`.
   SentTensor sent_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
   /// Ends a firing: drops the tensors and collectives that have arrived.
   void finish();
-  /// Handles to the tensor of a slot besides the segment's own: 0 once every consumer has surrendered it.
+  /// The number of handles to the tensor of a slot besides the segment's own: 0 once every consumer has dropped its
+  /// handle.
   long handles_outside(std::uint32_t output, std::uint32_t slot) const;
 
  private:
   void make_memory(const SegmentMemorySetup& setup, const SegmentStreams& streams);
   SegmentBinding& binding_for(std::int64_t rows);
 
-  /// Numbers of rows whose bindings are kept.
+  /// The largest number of bindings that are kept, one for each number of rows.
   static constexpr std::size_t kMostBindings = 8;
 
   CheckedPlan checked_;
@@ -139,7 +145,7 @@ class Segment {
   RowsCache<SegmentBinding> bindings_{kMostBindings};
   SegmentBinding* binding_ = nullptr;
   std::int64_t step_ = 0;
-  std::unique_ptr<SegmentCapture> capture_;  // null where work is not captured
+  std::unique_ptr<SegmentCapture> capture_;  // null if no work is captured, as on the host
 };
 
 }  // namespace troupe

@@ -72,10 +72,11 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
   for (auto& segment : segments_) {
     segment.firing.reset(order.info.first_step);
     segment.ended = segment.finished = false;
-    // Until blockers are counted below: a token that arrives here makes no segment ready.
+    // One blocker too many, so that a token that arrives before the blockers are counted below makes no segment ready.
     segment.blockers = segment.ports.inputs + segment.ports.outputs + 1;
   }
-  // Tokens first: another segment may wait for them.
+  // All segments send their tokens before any of them counts its blockers, since a token may go to another segment of
+  // this actor.
   for (auto& segment : segments_) segment.firing.send_tokens();
   auto end_step = kLastStep;
   for (auto& segment : segments_) {
@@ -179,8 +180,8 @@ void SegmentActor::work() {
     else
       fire(segment);
     if (ready_.empty()) break;
-    // Incoming mail resumes work(). A source that could fire forever sends itself Continue, unless no other actor waits
-    // for its thread.
+    // Each message that waits in the mailbox resumes work() once it is handled. A source that could fire forever sends
+    // itself Continue, so that other actors get the thread, unless the thread is this actor's own.
     if (!mailbox().empty()) break;
     if (setup_.busy_thread == nullptr && segment.is_source && !segment.firing.in_progress()) {
       if (!continuing_) tell(*this, this, Continue{});
@@ -214,7 +215,7 @@ void SegmentActor::fire(State& segment) {
     segment.phase = Phase::idle;
     return end(segment);
   }
-  // A source that has failed gets no further step.
+  // After a failed step of a source, the sources of this actor fire no further step.
   if (segment.is_source && firing.failure()) end_step_ = firing.step() + 1;
   firing.take();
   segment.blockers += ports_.blockers(segment.ports);
@@ -241,7 +242,7 @@ void SegmentActor::run(State& segment) {
 void SegmentActor::finish(State& segment) {
   segment.phase = Phase::idle;
   segment.firing.finish();
-  // A slot that was returned to this very segment may have made it ready.
+  // firing.finish() may have returned a slot to this segment itself, and so made the segment ready and queued it.
   if (segment.phase != Phase::idle) return;
   if (segment.is_source && sources_open_ && segment.firing.step() >= end_step_) return end(segment);
   if (ports_.drained(segment.ports)) end(segment);
@@ -256,8 +257,8 @@ void SegmentActor::end(State& segment) {
   report_if_finished(segment);
 }
 
-/// Ends the segments that are drained, one after the other. A segment that ends tells the next one, so a nested call
-/// for each would be as deep as a chain of segments is long.
+/// Ends the segments whose inputs are drained, one after the other. A segment that ends may drain the next one. A
+/// nested call for each would make the stack as deep as a chain of segments is long.
 void SegmentActor::end_drained() {
   ending_ = true;
   while (!may_be_drained_.empty()) {
@@ -268,7 +269,8 @@ void SegmentActor::end_drained() {
   ending_ = false;
 }
 
-/// The run of a segment is over when the devices have done its work.
+/// Marks an ended segment as finished once all slots of its outputs are free and the work that it has launched is
+/// complete. Reports to the supervisor when all segments are finished.
 void SegmentActor::report_if_finished(State& segment) {
   if (segment.finished || !ports_.at_rest(segment.ports)) return;
   const auto& last = segment.segment->memory().last_work();

@@ -20,23 +20,25 @@ struct ExecutorSetup {
   CheckedPlan plan;
   /// The segments that the actor runs, by their numbers in the plan.
   std::vector<std::int32_t> segments;
-  /// The buffers that edges of the plan share.
+  /// The buffers that edges share, by PlanEdge::shared_buffer. Handles of other processes' buffers are empty.
   std::vector<Tensor> shared_buffers;
   std::shared_ptr<SpawnContext> context;
   std::shared_ptr<ExecutorStatus> status;
   std::shared_ptr<Trace> trace;
-  /// The core to which the actor's own thread is bound; -1: the actor runs on the threads of the actor system.
+  /// The core to which the actor's own thread is bound. -1: the thread is not bound, or the actor runs on the threads
+  /// of the actor system.
   int core = -1;
   /// Time for which the actor's own thread polls for messages before it sleeps. A sleeping thread costs the next
   /// message a wake-up.
   std::chrono::microseconds busy_poll{0};
-  /// Counts the actor's own thread, if it has one.
+  /// Counts the actor's own thread among the awake threads. Null: the actor runs on the threads of the actor system.
   std::shared_ptr<BusyThreads> busy_thread = nullptr;
 };
 
-/// The executor: an actor that runs segments. In the per-op grain on the host it runs a segment of one op; on a device,
-/// and in the fused grain, it runs all segments of a place. It fires a segment when every input holds a tensor and
-/// every output has a free slot. Between two tasks it checks its mailbox if another of its segments may be ready.
+/// The executor: an actor that runs segments. In the grains per-op and chains it runs one segment on the host, all
+/// segments of a device, or all conductors of a process; in the grain fused it runs all segments of a place. It fires a
+/// segment when every input holds a tensor and every output has a free slot. Between two tasks of a segment it turns to
+/// its other segments if one of them is ready, or if a message waits that may make one ready.
 class SegmentActor final : public Participant {
  public:
   SegmentActor(caf::actor_config& config, ExecutorSetup setup);
@@ -46,24 +48,24 @@ class SegmentActor final : public Participant {
  private:
   enum class Phase {
     idle,
-    queued,   ///< ready, or interrupted between two tasks
-    running,  ///< its tasks run
-    pending,  ///< a task waits
+    queued,   ///< in ready_: it can fire, or was interrupted between two tasks
+    running,  ///< its tasks run now
+    pending,  ///< a task has fired and is not complete; Advance continues it
   };
 
-  /// A segment, its firings, and where it stands in the run.
+  /// A segment, its firings, and its state in the current run.
   struct State {
-    std::uint32_t number;  // among the segments of this actor
+    std::uint32_t number;  // index in segments_
     std::unique_ptr<Segment> segment;
     PortRange ports;
     SegmentFiring firing;
     bool is_source = !segment->tasks().sources().empty();
     Phase phase = Phase::idle;
-    /// Inputs without a tensor and outputs without a free slot.
+    /// The number of inputs without a tensor and of outputs without a free slot.
     std::uint32_t blockers = 0;
     /// The segment fires no more in this run.
     bool ended = true;
-    /// The segment has ended, every slot is free, and the devices have done its work.
+    /// The segment has ended, every slot of its outputs is free, and the work that it has launched is complete.
     bool finished = true;
   };
 
@@ -75,7 +77,7 @@ class SegmentActor final : public Participant {
   void on_stop() override;
   void describe(StallReport& report) override;
   caf::message_handler own_handlers() override;
-  /// The event that a segment waits for, in words.
+  /// A text that names the tensor, slot or work for which a segment waits.
   std::string waits_for(const State& segment) const;
 
   // Changes of the ports.
@@ -100,7 +102,8 @@ class SegmentActor final : public Participant {
   void report_if_finished(State& segment);
   bool has_finished() const;
 
-  /// A function that makes the actor continue a segment; for any thread.
+  /// Returns a function that posts Advance for the segment to this actor, if the actor still exists. The function may
+  /// be called on any thread.
   std::function<void()> advance_later(const State& segment);
 
   ExecutorSetup setup_;
@@ -111,7 +114,7 @@ class SegmentActor final : public Participant {
   bool sources_open_ = false;
   bool continuing_ = false;
   bool working_ = false;
-  std::vector<std::uint32_t> may_be_drained_;  // segments of which an input has ended
+  std::vector<std::uint32_t> may_be_drained_;  // numbers of segments of which an input has ended
   bool ending_ = false;
 };
 

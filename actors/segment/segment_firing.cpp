@@ -29,7 +29,8 @@ SegmentFiring::SegmentFiring(Segment& segment, Participant& actor, Ports& ports,
   }
 }
 
-/// Calls a function that runs code of a task. Its exception becomes the failure of this step.
+/// Calls a function that runs code of task number `task`. An exception becomes the failure of this step and all later
+/// steps of the run. EndRun is no failure: it is reported as the request to end the run.
 template <class Function>
 void SegmentFiring::guard(std::size_t task, Function function) {
   try {
@@ -48,7 +49,7 @@ void SegmentFiring::fail(std::size_t task, const std::exception_ptr& error) {
     failure_ = aborted.failure();
     actor_.report_failure(failure_);
   } catch (...) {
-    // A device may report a fault of earlier work at any later call.
+    // A call may throw the error of earlier work on the device. The fault of the stream is the cause then.
     const auto fault = segment_.memory().stream().fault();
     const auto& actor = *segment_.tasks()[task].actor;
     failure_ = actor_.on_work_failed(
@@ -132,7 +133,8 @@ void SegmentFiring::take() {
   in_progress_ = true;
 }
 
-/// Throws Error if a consumer still holds the tensor that is about to be written.
+/// In builds with TROUPE_CHECKS, throws Error if a consumer still holds a handle to the slot that is about to be
+/// written.
 void SegmentFiring::check_surrendered([[maybe_unused]] std::uint32_t output) const {
 #ifdef TROUPE_CHECKS
   const auto& plan = segment_.plan();
@@ -140,7 +142,8 @@ void SegmentFiring::check_surrendered([[maybe_unused]] std::uint32_t output) con
   const auto works_later = [&](ActorId actor) {
     return !backend_of(plan.actors[actor].place.device).host_accessible();
   };
-  // A device returns a slot, with an event, while work that it has launched still holds the tensor.
+  // An actor on a device returns a slot, with an event, while work that it has launched still holds the tensor. Such
+  // edges are not checked.
   if (works_later(edge.producer) ||
       std::ranges::any_of(edge.consumers, [&](const auto& consumer) { return works_later(consumer.actor); }))
     return;
@@ -180,8 +183,8 @@ std::size_t SegmentFiring::run_traced() {
   return end;
 }
 
-/// Runs the next task or captured subgraph. Returns the number of the task after it; the number of the next task if
-/// that is not complete.
+/// Runs the next task or captured subgraph. Returns the number of the first task behind it, or task_ if the next task
+/// is not complete.
 std::size_t SegmentFiring::run_some() {
   auto end = task_;
   if (!is_waiting_ && !failure_) guard(task_, [&] { end = segment_.run_captured(task_); });
@@ -190,7 +193,7 @@ std::size_t SegmentFiring::run_some() {
   return end;
 }
 
-/// Runs or continues the next task. False: it is not complete.
+/// Runs or continues the next task; skips it if the step has failed. Returns false if the task is not complete.
 bool SegmentFiring::run_task() {
   if (failure_) {
     guard(task_, [&] { segment_.skip_task(task_, failure_); });
@@ -215,7 +218,7 @@ void SegmentFiring::send_output(std::uint32_t output) {
 
 void SegmentFiring::finish() {
   segment_.finish();
-  // Before inputs are returned: a returned slot may make this very segment ready.
+  // The state is reset before inputs are returned: a slot returned to this segment itself may make it ready again.
   task_ = 0;
   in_progress_ = false;
   ++step_;

@@ -17,37 +17,40 @@ namespace troupe {
 /// The firings of one segment, one after the other. A firing asks the sources for rows (begin), takes a tensor from
 /// every input and a slot of every output (take), binds them as arguments (bind), runs the tasks and sends each output
 /// as soon as it is computed (run_next), and returns the inputs (finish). A step that has failed runs no task and sends
-/// the failure in place of its outputs; the failure stays for the rest of the run. Allocates nothing in a firing.
-/// Belongs to an actor, to which it reports errors, and is used in its handlers only.
+/// the failure in place of its outputs; the failure stays for the rest of the run. Allocates nothing in a firing. The
+/// actor that owns the object receives its error reports, and uses it in its handlers only.
 class SegmentFiring {
  public:
-  /// `range` are the segment's ports among those of the actor. `status` counts the tasks that have fired. Segment,
-  /// actor and ports outlive this.
+  /// `range` gives the segment's ports among `ports`, the ports of `actor`. `status` counts the tasks that have fired.
+  /// `segment`, `actor` and `ports` must outlive this.
   SegmentFiring(Segment& segment, Participant& actor, Ports& ports, const PortRange& range,
                 std::shared_ptr<ExecutorStatus> status);
 
   /// The step of the firing in progress, or of the next firing.
   std::int64_t step() const { return step_; }
   const FailurePtr& failure() const { return failure_; }
-  /// The task that the firing in progress waits for, in words.
+  /// A text that names the work for which the current task of the firing in progress waits.
   std::string waited_task() const { return segment_.tasks()[task_].task->waits_for(); }
-  /// Records in the trace, from now on, when tasks run.
+  /// From now on, records in the trace when tasks run.
   void trace(const std::shared_ptr<Trace>& trace) { trace_.emplace(trace, segment_.memory().stream()); }
 
   // ---- Runs
 
-  /// A run begins with this step.
+  /// Prepares for a run that begins with step `first_step`: forgets the failure of the run before.
   void reset(std::int64_t first_step);
   /// Sends the tokens with which the run begins.
   void send_tokens();
-  /// Begins the run for all tasks. Returns the step before which it ends, if a source knows.
+  /// Begins the run for all tasks, which call `wake` on any thread to request another run_next(). Returns the step
+  /// before which the run ends: kLastStep if no source knows it, step() after a failure.
   std::int64_t begin_tasks(const RunInfo& run, const std::function<void()>& wake);
-  /// Reports an error of the work that was launched in this run, which has ended.
+  /// Reports the error of the work launched in this run, if it has failed. Must be called once all of this work is
+  /// done.
   void report_failed_work();
 
   // ---- One firing
 
-  /// Begins a firing: asks the sources for the rows of the next batch. False: the data are at their end.
+  /// Begins a firing: asks the sources for the number of rows of the next batch. Returns false if a source has no more
+  /// data and no step of the run has failed.
   bool begin();
   /// Takes a tensor from every input and a slot of every output.
   void take();
@@ -56,12 +59,13 @@ class SegmentFiring {
   /// True from take() to finish().
   bool in_progress() const { return in_progress_; }
   bool all_run() const { return task_ == task_count_; }
-  /// Runs the next task, or the tasks of a captured subgraph, and sends the outputs that are computed then. False: the
-  /// task waits for something; the next call continues it.
+  /// Runs the next task, or the tasks of the captured subgraph that begins with it, and sends the outputs that they
+  /// have computed. Returns false if the task is not complete; the next call then continues it.
   bool run_next();
-  /// Ends the firing and returns the inputs, except those whose tensor is an output in place.
+  /// Ends the firing and returns the input tensors, except those in which an output is computed in place.
   void finish();
-  /// Every consumer has returned a slot: the input whose tensor the output is, in place, is returned, too.
+  /// To be called when every consumer has returned a slot. If the output is computed in place of an input, returns that
+  /// input's tensor to its producer.
   void return_kept(std::uint32_t output, std::uint32_t slot);
 
  private:
@@ -82,15 +86,15 @@ class SegmentFiring {
   std::optional<DeviceTrace> trace_;
   std::vector<Arrival> inputs_;             // by input: the tensor that this firing has taken
   std::vector<std::uint32_t> slots_;        // by output: the slot that this firing fills
-  std::vector<bool> is_kept_;               // by input: its tensor is an output in place
-  std::vector<std::vector<Arrival>> kept_;  // by output in place and slot: the input whose tensor is there
+  std::vector<bool> is_kept_;               // by input: an output is computed in its tensor
+  std::vector<std::vector<Arrival>> kept_;  // by output in place and slot: the input tensor in the slot
   std::int64_t step_ = 0;
   std::int64_t rows_ = 0;
   std::size_t task_count_;
   std::size_t task_ = 0;
   bool in_progress_ = false;
-  bool is_waiting_ = false;  // the task has fired and is not complete
-  FailurePtr failure_;       // sticky: state carried over from a failed step is invalid
+  bool is_waiting_ = false;  // task number task_ has fired and is not complete
+  FailurePtr failure_;       // kept to the end of the run: a failed step leaves invalid state
 };
 
 }  // namespace troupe

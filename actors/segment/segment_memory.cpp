@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-/// The memory that `allocate` returns. An error says that it was wanted for `purpose`.
+/// Calls `allocate` and returns its tensor. An Error of `allocate` is thrown again with `purpose` as its place.
 template <class Allocate>
 Tensor memory_for(const std::string& purpose, Allocate allocate) {
   try {
@@ -46,7 +46,8 @@ void SegmentMemory::allocate_slots(const SegmentMemorySetup& setup) {
   }
 }
 
-/// An error about a slot of its own names the producer.
+/// The tensor of a slot: the parameter, a view of a shared buffer, or memory of its own. If this memory is not
+/// available, throws Error that names the producer.
 Tensor SegmentMemory::slot_for(const SegmentMemorySetup& setup, const SegmentOutput& output) {
   const auto& edge = setup.plan.edges[output.edge];
   const auto shape = edge.info.shape.with_rows(setup.plan.max_rows);
@@ -69,7 +70,8 @@ SentTensor SegmentMemory::send(std::uint32_t output, std::uint32_t slot, const T
   return message_for(output, slot, tensor);
 }
 
-/// Brings a slot that carries the value of a parameter up to date.
+/// Brings a slot up to date: copies the parameter into it if slots hold copies, and notes the version of the parameter
+/// that is sent.
 void SegmentMemory::refresh(Output& output, std::uint32_t slot) {
   if (output.copied_parameter != nullptr) copy(*stream_, parameter(*output.copied_parameter), output.slots[slot]);
   if (output.counter != nullptr) output.sent_version = output.counter->updates();

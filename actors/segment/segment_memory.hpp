@@ -15,12 +15,12 @@
 
 namespace troupe {
 
-/// The objects of which a segment's memory is made. Plan, layout and shared buffers outlive the memory.
+/// The arguments with which a segment's memory is made. `plan` and `layout` must outlive the memory.
 struct SegmentMemorySetup {
   const Plan& plan;
   const PlanSegment& segment;
   const SegmentLayout& layout;
-  /// The buffers that edges of the plan share.
+  /// The buffers that edges share, by PlanEdge::shared_buffer. The memory keeps views of them.
   std::span<const Tensor> shared_buffers;
   std::shared_ptr<ParameterStore> store;
   std::shared_ptr<Stream> stream;
@@ -28,10 +28,10 @@ struct SegmentMemorySetup {
 
 /// The memory in which the tasks of one segment work: the arena of its inner values, the slots of its outputs with the
 /// tokens in them, scratch memory, and the parameters and constants that it reads. HostMemory and DeviceMemory are the
-/// two kinds; nothing else asks where a segment runs. Used on one thread at a time.
+/// two kinds. Used on one thread at a time.
 ///
-/// The tokens with which an output begins a run are the tensors that were sent last. Before the first firing they are
-/// the parameter as it is in the store, or zeros.
+/// The tokens with which an output begins a run are the tensors that were sent last. Before the first firing they hold
+/// the parameter's value in the store if the output carries a parameter, else zeros.
 class SegmentMemory {
  public:
   virtual ~SegmentMemory() = default;
@@ -43,53 +43,56 @@ class SegmentMemory {
   /// The stream on which the segment's work is launched; segments of one executor may share it.
   Stream& stream() const { return *stream_; }
   const Tensor& arena() const { return arena_; }
-  /// The slots of an output, with room for the plan's maximum number of rows. Empty handles for an output in place.
+  /// The slots of an output, with room for the plan's maximum number of rows. The handles are empty if the output is
+  /// computed in place of a port's tensor.
   const std::vector<Tensor>& slots(std::uint32_t output) const { return outputs_[output].slots; }
-  /// Scratch memory of at least `bytes`, for the kernels of all tasks.
+  /// Scratch memory of at least `bytes`, for the kernels of all tasks. A later call with more bytes replaces it.
   std::byte* scratch(std::size_t bytes);
-  /// A parameter of the store, as tasks read it here.
+  /// The parameter as the segment's tasks use it: the tensor in the store, or its copy on the segment's device.
   virtual const Tensor& parameter(const ParameterRef& ref) = 0;
-  /// A constant of the plan, as tasks read it here.
+  /// The constant as the segment's tasks read it: `value`, or its copy on the segment's device.
   virtual Tensor constant(const Tensor& value) = 0;
 
   // ---- A firing
 
-  /// Work launched from now on, and the copy of the tensor that has arrived, begin after the event.
+  /// Lets work that is launched from now on begin after the event, also the copy of `arrived` to the device.
   virtual void wait_for_input(const Event& event, const Tensor& /*arrived*/) { stream_->wait(event); }
-  /// The tensor that tasks read in place of one that has arrived at a port; valid until the next call. Throws Error if
-  /// an external actor sent a tensor that contradicts the plan.
+  /// Returns the tensor that tasks read for one that has arrived at a port: `arrived`, or its copy on the segment's
+  /// device. The result is valid until the next call. HostMemory throws Error if `arrived` is not in host memory.
   virtual const Tensor& receive(std::uint32_t port, const Tensor& arrived) = 0;
-  /// The message for the tensor of a slot of an output, in a firing with `rows` rows, for all its consumers. The slot
-  /// of an output that carries copies of a parameter gets its value.
+  /// Makes the message for the tensor of a slot of an output, in a firing with `rows` rows, for all its consumers. If
+  /// the slots hold copies of a parameter, first copies the parameter's value into the slot.
   SentTensor send(std::uint32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows);
-  /// Ends a firing, whose work has been launched.
+  /// Ends a firing. All its work must have been launched.
   virtual void finish_firing() {}
-  /// The event after which a tensor that arrived at a port may be overwritten, once the firing is over. Done if the
-  /// order of the stream implies it.
+  /// After finish_firing(): the event after which the tensor of a port may be overwritten. The event is done if the
+  /// order of the stream makes waiting unnecessary.
   const Event& last_use(std::uint32_t port) const { return last_uses_[port]; }
 
   // ---- Runs
 
-  /// Begins a run: parameters, and tokens that hold the value of a parameter, follow changes of the store since the
-  /// last run.
+  /// Begins a run: brings copies of parameters, and tokens that hold the value of a parameter, up to date with the
+  /// store.
   void begin_run();
-  /// The message for a slot of an output as it was sent last, or as the output starts.
+  /// Makes the message for a token: the tensor that the slot held when it was sent last, or the start value before the
+  /// first firing.
   SentTensor token(std::uint32_t output, std::uint32_t slot);
-  /// The end of all work that was launched in this run.
+  /// The event after all work launched in this run. Must be called after the last launch of the run.
   const Event& last_work();
-  /// True if launched work may still run, and write to memory, though no actor waits for it.
+  /// True if launched work is not complete or has failed, so that it may still write to memory although no actor waits
+  /// for it.
   bool is_busy() const;
 
  protected:
-  /// Allocates the arena. An error says for which values the memory was wanted.
+  /// Allocates the arena. Throws Error that names the largest of its values if the memory is not available.
   explicit SegmentMemory(const SegmentMemorySetup& setup);
 
   const std::string& name() const { return name_; }
   ParameterStore& store() const { return *store_; }
-  /// Makes the slots of all outputs. Called by the constructors of both kinds.
+  /// Makes the slots of all outputs. The constructors of the subclasses call it, since it calls make_slot().
   void allocate_slots(const SegmentMemorySetup& setup);
 
-  std::vector<Event> last_uses_;  // by port
+  std::vector<Event> last_uses_;  // by port; see last_use()
 
  private:
   static constexpr std::int64_t kNothingSent = -1;
@@ -97,21 +100,22 @@ class SegmentMemory {
   struct Output {
     const PlanEdge* edge;
     std::vector<Tensor> slots;
-    std::vector<std::int64_t> sent_rows;  // by slot
+    std::vector<std::int64_t> sent_rows;  // by slot: the rows of the tensor that was sent last
     /// The parameter of which each slot holds a copy; null if there is none.
     const ParameterRef* copied_parameter = nullptr;
-    /// Counter of the parameter whose value the tokens are; null if there is none.
+    /// The update counter of the parameter whose value the tokens hold; null if they hold none.
     std::shared_ptr<const UpdateCounter> counter = nullptr;
     std::int64_t sent_version = kNothingSent;
   };
 
-  /// Memory for a slot of its own with the plan's maximum number of rows.
+  /// Allocates a slot that lies in neither a parameter nor a shared buffer, with room for the plan's maximum number of
+  /// rows.
   virtual Tensor make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const = 0;
   /// The message for a tensor in a slot of an output, for all its consumers.
   virtual SentTensor message_for(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) = 0;
-  /// Copies of parameters get the values of the store.
+  /// Sets copies of parameters to the values in the store.
   virtual void refresh_parameters() {}
-  /// Makes the slots of an output, which were written between runs, visible to all consumers.
+  /// Makes the slots of an output, which begin_run() has brought up to date, visible to all consumers.
   virtual void publish_slots(std::uint32_t /*output*/) {}
 
   Tensor slot_for(const SegmentMemorySetup& setup, const SegmentOutput& output);
@@ -137,7 +141,7 @@ class HostMemory final : public SegmentMemory {
   const Tensor& receive(std::uint32_t port, const Tensor& arrived) override;
 
  private:
-  /// A slot is pinned for the first device of this process that reads the edge.
+  /// Pins the slot for the first device of this process that reads the edge. A slot that no device reads is not pinned.
   Tensor make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const override;
   SentTensor message_for(std::uint32_t, std::uint32_t, const Tensor& tensor) override { return {tensor}; }
 };

@@ -23,7 +23,7 @@ class SegmentStreams {
   bool share(ActorId a, ActorId b) const;
 
  private:
-  std::unordered_map<ActorId, std::int32_t> number_of_;  // by actor: the stream that its segment shares
+  std::unordered_map<ActorId, std::int32_t> number_of_;  // by actor: PlanSegment::stream, if other segments share it
   std::map<std::int32_t, std::shared_ptr<Stream>> shared_;
 };
 

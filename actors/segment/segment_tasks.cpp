@@ -20,7 +20,7 @@ void expect_task_for(const PlanActor& actor, const Task& task) {
                             "; place it on " + to_string(host_side(actor.place)));
 }
 
-/// The edge from a conductor to the collectives that it begins, if the actor is one of them; else kNone.
+/// The edge from a conductor to its collectives, if `actor` is this conductor or one of these collectives; else kNone.
 EdgeId edge_of_start(const Plan& plan, const PlanActor& actor) {
   const auto is_collective = [&](const PlanConsumer& consumer) {
     return plan.actors[consumer.actor].role == ActorRole::collective;

@@ -15,22 +15,23 @@
 
 namespace troupe {
 
-/// The tasks of one segment, in the order in which they fire, and the collectives of a firing, on their way from or to
-/// the tasks: one place for each edge from a conductor to collectives. Used on one thread at a time.
+/// The tasks of one segment, in the order in which they fire. Holds also, for each edge from a conductor to its
+/// collectives, the collective that the edge carries in the current firing. Used on one thread at a time.
 class SegmentTasks {
  public:
-  /// One task. Kept small: a fused segment walks over these, one for each op.
+  /// One task. Kept small, since a firing of a fused segment walks over an entry for each op.
   struct Entry {
     std::unique_ptr<Task> task;
     const PlanActor* actor;
-    /// The arguments of the task among those of all tasks: its inputs, then its outputs.
+    /// The index of the task's first argument among the arguments of all tasks, and the numbers of its inputs and
+    /// outputs. The outputs follow the inputs.
     std::uint32_t first_argument, inputs, outputs;
-    /// Outputs of the segment that are ready when the task is done.
+    /// Numbers of the segment's outputs that this task computes, and that are sent when it is done.
     std::span<const std::int32_t> sends;
     /// Counters of the parameters that the task updates.
     std::vector<std::shared_ptr<UpdateCounter>> updates;
     std::size_t scratch_offset = 0;
-    /// The place of the collective that the task begins or completes; null for other tasks.
+    /// Points to the collective that the task begins or completes; null for a task that does neither.
     std::shared_ptr<CollectiveStart>* start = nullptr;
 
     void begin_update() const {
@@ -41,29 +42,30 @@ class SegmentTasks {
     }
   };
 
-  /// Makes the tasks. Throws Error if a task does not fit the pacing or the place of its actor. Plan and layout outlive
-  /// this.
+  /// Makes the tasks. Throws Error if a task does not fit the pacing or the place of its actor. `plan` and `layout`
+  /// must outlive this.
   SegmentTasks(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout, SpawnContext& context);
 
   std::size_t count() const { return entries_.size(); }
   const Entry& operator[](std::size_t i) const { return entries_[i]; }
-  /// The tasks that are sources, which decide when the run ends.
+  /// Numbers of the tasks that are sources. A source decides when the run ends.
   const std::vector<std::size_t>& sources() const { return sources_; }
-  /// True if tensors that arrive stay where they are.
+  /// True if a task reads inputs on any device, so that arriving tensors are not copied to the segment's device.
   bool reads_any_device() const { return reads_any_device_; }
 
-  /// Prepares all tasks for this number of rows, and places the scratch memory for all rows so far. Returns its bytes.
+  /// Prepares all tasks for firings of `rows` rows. Gives each task that needs scratch memory an area, large enough for
+  /// all numbers of rows so far. Returns the bytes of all areas.
   std::size_t prepare(std::int64_t rows, Device device);
-  /// Fills the place of an edge with the collective that a conductor has begun.
+  /// Stores the collective that has arrived over an edge from a conductor.
   void set_start(EdgeId edge, const std::shared_ptr<CollectiveStart>& start) { starts_[edge] = start; }
   /// The collective to send over an edge; null if the edge carries none.
   std::shared_ptr<CollectiveStart> start_on(EdgeId edge) const;
-  /// Ends a firing: empties the places of all edges.
+  /// Ends a firing: drops the collectives of all edges.
   void drop_starts();
-  /// Marks every parameter that a task updates as half-written: work of this run has failed.
+  /// Marks every parameter that a task updates as half-written, because launched work of this run has failed.
   void mark_failed() const;
-  /// Gives up every parameter that a task updates: launched work may write to it at any time, and no actor waits for
-  /// it.
+  /// Marks every parameter that a task updates as abandoned: launched work may still write to it, and no actor waits
+  /// for this work.
   void abandon_updates() const;
 
  private:

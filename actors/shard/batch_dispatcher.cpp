@@ -21,7 +21,7 @@ namespace troupe {
 
 namespace {
 
-// Batches that a worker has: the current one and the next.
+// Slots of each output: the worker's current batch and the next one.
 constexpr std::int32_t kAhead = 2;
 
 class BatchDispatcher final : public PortActor {
@@ -88,7 +88,7 @@ class BatchDispatcher final : public PortActor {
   static std::uint32_t infos_of(int worker) { return samples_of(worker) + 1; }
   bool has_room(int worker) const { return has_free(samples_of(worker)) && has_free(infos_of(worker)); }
 
-  /// Returns true when all parts have been sent.
+  /// Sends parts of batches to workers with free slots. Returns true when all parts of the run have been sent.
   bool send_parts() {
     const auto limit = batch_limit();
     bool all = true;
@@ -101,7 +101,8 @@ class BatchDispatcher final : public PortActor {
     return all;
   }
 
-  /// Returns true when all batches have been sent.
+  /// Sends batches to workers with free slots. Returns true when all batches have been sent and, with
+  /// Dispatch::until_used, all batch infos have been returned.
   bool send_to_free() {
     if (records_.replay) return send_as_recorded();
     const auto limit = batch_limit();
@@ -116,7 +117,7 @@ class BatchDispatcher final : public PortActor {
     return dispatch_ == Dispatch::first_free || sent_.empty();
   }
 
-  /// Returns true when all batches have been sent.
+  /// Like send_to_free(), to the workers and in the order of the recording.
   bool send_as_recorded() {
     bool all = true;
     for (int worker = 0; worker < workers_; ++worker) {
@@ -165,14 +166,14 @@ class BatchDispatcher final : public PortActor {
   const std::int64_t batch_rows_, batches_;  // batch_rows_: the largest number of rows of a batch
   std::vector<std::int32_t> order_;
   std::int64_t first_step_ = 0, first_batch_ = 0;
-  std::vector<std::int64_t> next_;     // the next batch: one for each worker for parts, otherwise one for all
+  std::vector<std::int64_t> next_;     // the next batch to send: by worker with Dispatch::parts, else one for all
   int last_ = 0;                       // the worker that got a batch last
-  std::int64_t sequence_numbers_ = 0;  // sequence numbers given so far, except for parts
+  std::int64_t sequence_numbers_ = 0;  // number of sequence numbers given in this run; unused with Dispatch::parts
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // by output and slot: the batch
   std::set<std::int64_t> refused_;
   std::set<int> lost_;
   std::size_t runs_ = 0;
-  std::int64_t end_batch_ = 0;                                               // the end of the recorded run
+  std::int64_t end_batch_ = 0;                                               // batch limit of the recorded run
   std::vector<std::deque<std::pair<std::int64_t, std::int64_t>>> recorded_;  // by worker: batch and sequence number
 };
 

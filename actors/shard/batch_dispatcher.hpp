@@ -8,16 +8,22 @@
 
 namespace troupe {
 
-/// How the batches of an epoch are given to workers.
+/// How a dispatcher assigns the batches of an epoch to workers.
 enum class Dispatch {
-  parts,       ///< every worker gets its part of every batch, like the replicas of a Mirrored strategy
-  first_free,  ///< a batch has the rows of the first such part, and goes whole to the next worker with room for it
-  until_used,  ///< like first_free, and the epoch ends when no batch can be refused any more
+  /// Every worker gets its part of every batch, like the replicas of a Mirrored strategy.
+  parts,
+  /// A batch has as many rows as the first part has with `parts`. The batch goes whole to the next worker with free
+  /// slots. The epoch ends when all batches have been sent.
+  first_free,
+  /// Like first_free, but the epoch ends when all batch infos have been returned, so that no batch can be refused any
+  /// more.
+  until_used,
 };
 
-/// Adds a dispatcher, which tells workers which samples to load: each sample of an epoch once. It dispatches the data
-/// set that the spawn context has under the name `source`. A step is a batch. Worker w reads the output 2 w, the
-/// indices of its samples, int32[B], and the output 2 w + 1, the batch info. If a batch info is refused, the batch goes
+/// Adds a dispatcher, the source that sends workers the indices of the samples to load: each sample of an epoch once.
+/// It dispatches the data set that the spawn context has under the name `source`; the plan's attributes have the sizes
+/// of `data`. A step is a batch. Output 2 w carries the indices for worker w, int32[B], and output 2 w + 1 the batch
+/// info. If worker w refuses a batch info, the worker counts as lost and, except with Dispatch::parts, the batch goes
 /// to another worker.
 ActorId add_dispatcher(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed, int workers,
                        Dispatch dispatch, const Place& place);

@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-// Smaller blocks are copied rather than applied as they are.
+// A block of gradients with fewer bytes is copied: that takes less time than binding the update's kernels to the block.
 constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
 
 class BlockShard final : public Shard {
@@ -60,7 +60,7 @@ class BlockShard final : public Shard {
     if (decode_) decode_->unbind(ShardUpdate::kSent);
   }
 
-  /// The decoded gradients of a worker, valid until the next call.
+  /// The gradients of a worker as a block. If workers encode gradients, the block is valid until the next call.
   Tensor block_of(int worker) {
     if (!decode_) return gradients(worker);
     decode_->bind(ShardUpdate::kSent, gradients(worker));
@@ -68,15 +68,17 @@ class BlockShard final : public Shard {
     return decode_->output(ShardUpdate::kBlock);
   }
 
-  /// Whether a single worker's block is applied without a copy: for large blocks rebinding the kernels is cheaper.
+  /// Whether the update reads the block of the only worker itself in place of a copy: if the block has gradients of one
+  /// step, needs neither scaling nor compensation, and is large enough for the copy to take longer than the binding.
   bool is_applied_as_it_is(const std::vector<int>& from) const {
     if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
     const auto& applied = batch(from.front());
     return applied.rows == applied.global_rows && update_.gradients().bytes() >= kCopiedBytes;
   }
 
-  /// Sums the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
-  /// divided by its global rows.
+  /// Sets update_.gradients() to the sum of the workers' blocks: the gradient of the mean loss over the rows of all
+  /// these workers. A block is already divided by the global rows of its batch, so it is multiplied by these global
+  /// rows and divided by the rows of all these workers. A change from local steps is weighted by its share of the rows.
   void sum(const std::vector<int>& from) {
     struct Rows {
       std::int64_t of_worker, global;
@@ -107,9 +109,9 @@ class BlockShard final : public Shard {
   const bool local_steps_;
   ShardUpdate update_;
   std::optional<Program> decode_;
-  Tensor as_it_is_;  // if set: the block that is applied in place of the sum
+  Tensor as_it_is_;  // if set: the worker's block that is applied in place of a sum
   ParameterBlocks blocks_;
-  std::vector<ParameterBlocks::Block> answers_;  // by worker: the parameters from which its gradients are computed
+  std::vector<ParameterBlocks::Block> answers_;  // by worker: the parameters from which it computes its next gradients
 };
 
 }  // namespace

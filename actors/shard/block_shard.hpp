@@ -9,22 +9,23 @@
 
 namespace troupe {
 
-/// The parameters of a shard that every worker needs whole, and their update.
+/// The parameters of a shard of which every worker reads all elements, and their update.
 struct BlockUpdate {
-  /// The update; see ShardUpdate.
+  /// The graph of the update; see ShardUpdate.
   Graph update;
-  /// The names in the update of the parameters that travel.
+  /// The names in `update` of the parameters in a block, in the order of the block.
   std::vector<std::string> parameters;
   /// The copies in the store of the update's parameters and states, in the order of ShardUpdate::stored().
   std::vector<HeldParameter> held;
-  /// Decodes gradients: makes the output ShardUpdate::kBlock from the input kSent, which a worker sends.
+  /// Set if workers send encoded gradients: the graph that decodes its input ShardUpdate::kSent to its output kBlock.
   std::optional<Graph> decode = {};
-  /// A worker sends the change of several steps of its own, see ShardUpdate::change_since(), which has the rows.
+  /// In place of gradients a worker sends the change of its parameters over several steps of its own, in a block from
+  /// ShardUpdate::change_since(). The shard reads the number of rows from that block.
   bool local_steps = false;
 };
 
-/// Adds a shard of parameters that every worker needs whole; see add_shard(). Gradients and parameters travel in the
-/// blocks of ShardUpdate.
+/// Adds a shard of parameters of which every worker reads all elements; see add_shard(). Parameters travel in the
+/// blocks of ShardUpdate, and so do gradients unless workers encode them.
 ActorId add_block_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
                         const BlockUpdate& block, int followers);
 

@@ -6,20 +6,24 @@
 
 namespace troupe {
 
-/// Treatment of gradients that would become too stale.
+/// Treatment of gradients whose staleness would exceed the bound of a ConsistencyRule.
 enum class LateGradients {
-  awaited,  ///< updates wait for the workers whose gradients would become too stale, so no gradient is late
-  dropped,  ///< late gradients are dropped
+  /// Answers and updates wait as long as they would make the gradient of another worker too stale, so no gradient is
+  /// late.
+  awaited,
+  /// A gradient is dropped if its staleness exceeds the bound.
+  dropped,
 };
 
-/// When a shard applies gradients and answers requests for parameters. Every update makes a new version of the
-/// parameters. The staleness of a gradient is the number of versions between the parameters that it was computed from
-/// and those that it is applied to.
+/// The rule by which a shard applies gradients and answers requests for parameters. Every update makes a new version of
+/// the parameters. The staleness of a gradient is the number of versions between the parameters that it was computed
+/// from and those that it is applied to.
 struct ConsistencyRule {
   static constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
   int workers = 1;
-  /// Number of gradients that make one update. Fewer make it if no more can come.
+  /// Number of gradients in one update. An update has fewer if no more can arrive: at the end of a run, or after
+  /// workers were lost.
   int quorum = 1;
   /// The largest staleness with which a gradient is applied.
   std::int64_t staleness = 0;
@@ -31,10 +35,11 @@ struct ConsistencyRule {
 
   /// Every update is made of the gradients of all workers.
   static ConsistencyRule synchronous(int workers) { return {.workers = workers, .quorum = workers}; }
-  /// Every update is made of the gradients that arrive first, those of all workers but `backup`. Source: J. Chen et
-  /// al., Revisiting distributed synchronous SGD, 2016.
+  /// Every update is made of the first `workers` - `backup` gradients that arrive; the other gradients are dropped.
+  /// Throws Error if `backup` is negative. Source: J. Chen et al., Revisiting distributed synchronous SGD, 2016.
   static ConsistencyRule with_backup(int workers, int backup);
-  /// Every gradient is applied when it arrives, or as soon as no other gradient becomes staler than the bound by it.
+  /// Every gradient makes an update. It is applied when it arrives, or later, as soon as the update makes no other
+  /// gradient staler than `staleness`.
   static ConsistencyRule bounded(int workers, std::int64_t staleness) {
     return {.workers = workers, .staleness = staleness};
   }
@@ -51,10 +56,10 @@ struct ConsistencyRule {
   bool operator==(const ConsistencyRule&) const = default;
 };
 
-/// Staleness of gradients when they were applied: the number of versions that the parameters had moved on.
+/// Numbers of gradients that shards have applied, by their staleness (see ConsistencyRule), and dropped.
 struct Staleness {
   std::map<std::int64_t, std::int64_t> applied;  ///< number of gradients, by staleness
-  std::int64_t dropped = 0;                      ///< number of gradients that came too late
+  std::int64_t dropped = 0;                      ///< number of gradients that arrived too late
 
   /// Adds the counts of other shards.
   void add(const Staleness& other) {

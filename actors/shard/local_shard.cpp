@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-// The worker may still hold the parameters of its last batch.
+// Slots of the output of parameters: the worker may still hold the parameters of its last batch.
 constexpr std::int32_t kValueSlots = 2;
 
 class LocalShard final : public ReplicaParameters {
@@ -67,7 +67,7 @@ class LocalShard final : public ReplicaParameters {
   }
 
   const std::int64_t steps_per_round_;
-  std::optional<Arrival> base_;  // the parameters with which the round began
+  std::optional<Arrival> base_;  // the parameters with which the round began; empty between rounds
   bool requested_ = false;       // the base of the round was requested
   std::int64_t round_ = 0;
   std::int64_t first_step_ = 0;  // first step of the round

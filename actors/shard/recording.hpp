@@ -14,35 +14,38 @@
 
 namespace troupe {
 
-/// The decisions of the shards and the dispatcher of a training that no rule fixes, in order, run by run. With them an
-/// asynchronous training can be repeated to the bit by the same number of workers and shards, at any places. Actors
-/// write to it while they train. Thread-safe.
+/// The decisions of the shards and the dispatcher of a training that depend on the order in which messages arrive, run
+/// by run. An asynchronous training that repeats them, with the same numbers of workers and shards at any places, gets
+/// bit-identical parameters. Actors add their decisions while they train. Thread-safe.
 class Recording {
  public:
-  /// `program` and `begin` identify the program and the parameters with which it began.
+  /// `program` is a hash of the training program, `begin` a text that identifies the parameters with which the training
+  /// began; see expect().
   Recording(std::uint64_t program, std::string begin) : program_(program), begin_(std::move(begin)) {}
   Recording(Recording&& other) noexcept;
 
-  /// Begins a run of an actor.
+  /// Begins the next run of an actor.
   void begin_run(const std::string& actor);
-  /// Adds a decision of an actor to its run. The actor defines the meaning of the numbers.
+  /// Adds a decision of an actor to the run that begin_run() has begun. The actor defines the meaning of the numbers.
   void note(const std::string& actor, std::span<const std::int32_t> numbers);
-  /// Notes that a worker was lost: the training cannot be repeated.
+  /// Notes that a worker was lost. The training cannot be repeated then, and save() throws Error.
   void note_loss();
 
-  /// The decisions of an actor in run number `run` of the training. Empty if there are none, or there was no such run.
+  /// The decisions of an actor in its run number `run`, counted from 0. Empty if the actor has made none, or had no
+  /// such run.
   std::vector<std::int32_t> of_run(const std::string& actor, std::size_t run) const;
 
-  /// Throws Error, with the reason, unless the recording is of this program and this beginning.
+  /// Throws Error, with the reason, unless the recording has this `program` and this `begin`.
   void expect(std::uint64_t program, const std::string& begin) const;
 
-  /// Encodes everything, for a file.
+  /// Encodes all runs, for a file.
   std::vector<std::byte> encode() const;
   /// Encodes the last run of each actor, for another process.
   std::vector<std::byte> encode_last_run() const;
-  /// Throws Error if the bytes are damaged or no recording.
+  /// Throws Error if the bytes are damaged, are no recording, or have another version of the format.
   static Recording decode(std::span<const std::byte> bytes);
-  /// Adds an encoded run of the actors of another process. Throws Error like decode().
+  /// Appends the runs in an encoding from another process, such as that of encode_last_run(). Throws Error like
+  /// decode().
   void add(std::span<const std::byte> bytes);
 
   /// Throws Error if the file cannot be written, or a worker was lost.
@@ -60,10 +63,11 @@ class Recording {
   std::map<std::string, Runs> actors_;
 };
 
-/// Counts what the shards and the dispatcher of a plan do in this process. Thread-safe.
+/// Counts the gradients that the shards of a plan in this process apply and drop, and keeps the step at which the
+/// dispatcher ended its last run. Thread-safe.
 class ShardLog {
  public:
-  /// Gradients of this staleness were applied, or dropped.
+  /// Counts one gradient for each number in `staleness`, as applied or as dropped.
   void note(std::span<const std::int64_t> staleness, bool applied) {
     std::lock_guard lock(mutex_);
     for (const auto versions : staleness) ++(applied ? staleness_.applied[versions] : staleness_.dropped);
@@ -73,7 +77,7 @@ class ShardLog {
     return staleness_;
   }
 
-  /// The last run consisted of the steps before `step`.
+  /// Sets the step after the last one of the run.
   void note_end_step(std::int64_t step) {
     std::lock_guard lock(mutex_);
     end_step_ = step;
@@ -89,7 +93,7 @@ class ShardLog {
   std::int64_t end_step_ = 0;
 };
 
-/// The log and the recordings that an actor of a plan uses. Each may be null.
+/// The log and the recordings that a shard or a dispatcher uses. Each may be null.
 struct RunRecords {
   std::shared_ptr<ShardLog> log = {};
   /// The actor writes its decisions here.
@@ -97,7 +101,8 @@ struct RunRecords {
   /// The actor repeats the decisions in this recording.
   std::shared_ptr<const Recording> replay = {};
 
-  /// Begins run number `run` of an actor. Returns the decisions that it repeats, if any.
+  /// Begins a run of an actor in `record`. Returns the decisions of the actor's run number `run` in `replay`, which the
+  /// actor repeats; empty without a replay.
   std::vector<std::int32_t> begin_run(const std::string& actor, std::size_t run) const;
 };
 

@@ -32,7 +32,8 @@ void ReplicaParameters::on_run(const RunInfo&) {
   failure_ = nullptr;
 }
 
-/// The tensors that the update works on, in the order of ShardUpdate::stored().
+/// The tensors that the update works on, in the order of ShardUpdate::stored(): those of the store, and new ones for
+/// parameters that do not lie in the store.
 std::vector<Tensor> ReplicaParameters::memory() const {
   std::vector<Tensor> tensors;
   std::size_t held = 0;
@@ -75,7 +76,8 @@ bool ReplicaParameters::take_gradients() {
   return true;
 }
 
-/// A step without rows counts as an update of parameters in the store, so that all copies have had equally many.
+/// Updates the parameters. A batch without rows changes no value, but counts as an update of parameters in the store,
+/// so that the copies of all replicas have the same number of updates.
 void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
   if (batch.rows == 0 && !parameters_in_store_) return;
   update_parameters([&] {

@@ -10,27 +10,28 @@
 
 namespace troupe {
 
-/// How a replica updates its parameters.
+/// The update of one replica's parameters.
 struct ReplicaUpdate {
-  /// The update of one step; see ShardUpdate.
+  /// The graph of the update of one step; see ShardUpdate.
   Graph update;
   /// The parameters that the replica reads, in the order of a block.
   std::vector<std::string> parameters;
-  /// The parameters lie in the store. If false the actor has its own memory for them, and a subclass sets them by
+  /// The parameters lie in the store. If false, the actor allocates memory for them, and a subclass sets them by
   /// replace() before the first step. Optimizer state lies in the store in both cases.
   bool parameters_in_store = true;
 };
 
-/// Base of an actor that holds the parameters of one replica. After every step it updates them with the gradients of
-/// the replica's part of the batch; then a subclass exchanges them with other actors. Inputs: batch infos and gradients
-/// of the replica, then the inputs of the subclass. Outputs: the parameters, to the replica, then the outputs of the
-/// subclass. All such actors of a plan make the same number of steps.
+/// Base of an actor that holds the parameters of one replica. After every step the actor updates the parameters with
+/// the gradients of the replica's part of the batch; then a subclass exchanges parameters with other actors. Inputs:
+/// batch infos and gradients of the replica, then the inputs of the subclass. Outputs: the parameters, to the replica,
+/// then the outputs of the subclass. All actors of this kind in a plan make the same number of steps.
 class ReplicaParameters : public PortActor {
  public:
-  /// The ports of an actor that holds copy `copy` of the values in the store, with those of the subclass behind.
+  /// The ports of an actor that holds copy `copy` of the values in the store. The further inputs and outputs, those of
+  /// the subclass, come last.
   static ExternalPorts ports(const ReplicaUpdate& update, int copy, const std::vector<TensorInfo>& further_inputs,
                              const std::vector<TensorInfo>& further_outputs);
-  /// The flat block in which all parameters travel.
+  /// Shape and dtype of the flat block in which the parameters travel.
   static TensorInfo block_info(const ReplicaUpdate& update);
 
  protected:
@@ -39,26 +40,26 @@ class ReplicaParameters : public PortActor {
 
   ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update);
 
-  /// Called when the next batch is known, before the replica gets its parameters. True: the step may begin. False: it
-  /// is called again when a tensor arrives or a slot becomes free.
+  /// Called when the next batch info has arrived, before the replica gets parameters. Returns true if the step may
+  /// begin. After false the function is called again when a tensor arrives or a slot becomes free.
   virtual bool prepare_step() { return true; }
-  /// Called after step `step`, counted from the first of the run, to exchange parameters. True: the exchange is
-  /// complete, and the next step begins with the current parameters. False: it is called again when a tensor arrives or
-  /// a slot becomes free.
+  /// Called after step `step`, counted from the first of the run, to exchange parameters. Returns true if the exchange
+  /// is complete, so that the next step begins with the current parameters. After false the function is called again
+  /// when a tensor arrives or a slot becomes free.
   virtual bool exchange(std::int64_t step) = 0;
 
-  /// A copy of the parameters that stays unchanged.
+  /// Copies the parameters into a new block.
   Tensor block();
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share);
   /// Sets every parameter to its value in a block.
   void replace(const Tensor& block);
-  /// The way from the parameters back to those of an older block, as gradients; see ShardUpdate::change_since().
+  /// The parameters in an older block minus the current ones, as a block of gradients; see ShardUpdate::change_since().
   Tensor change_since(const Tensor& block, std::int64_t rows) const { return update_.change_since(block, rows); }
 
   /// Rows of all batches whose gradients have arrived in this run.
   std::int64_t rows() const { return rows_; }
-  /// Whether another step follows for certain.
+  /// Whether the batch info of another step has arrived.
   bool has_next_step() const { return !requests_.empty(); }
   /// Whether no further step follows in this run.
   bool steps_ended() const { return requests_.empty() && ended(kInfo); }
@@ -83,20 +84,21 @@ class ReplicaParameters : public PortActor {
   const bool parameters_in_store_;
   ShardUpdate update_;
   ParameterBlocks blocks_;
-  std::deque<BatchInfo> requests_;  // batches for which the replica needs parameters, oldest first
-  bool answered_ = false;           // the oldest request was answered
+  std::deque<BatchInfo> requests_;  // batches whose gradients have not arrived, oldest first
+  bool answered_ = false;           // the replica was sent the parameters for the oldest request
   bool exchanging_ = false;
   std::int64_t steps_ = 0, rows_ = 0;
   FailurePtr failure_;
 };
 
-/// Adds a local shard to a plan: the parameters of one worker, which it updates by itself in rounds of `steps` steps. A
-/// round begins with the parameters of the shard behind it. At its end that shard gets their change, as if the local
-/// shard were a worker whose gradients take several steps. The last round of a run may be shorter.
+/// Adds a local shard to a plan: an actor that holds the parameters of one worker and updates them in rounds of `steps`
+/// steps. A round begins with the parameters of the shared shard, a block shard with BlockUpdate::local_steps. At the
+/// end of the round the local shard sends the shared shard the change of the parameters in place of gradients. The last
+/// round of a run may be shorter.
 ///
-/// Inputs, connected by the caller: batch infos and gradients of the worker, parameters from the shard behind. Outputs:
-/// the parameters, to the worker; the request and the change, to the shard behind. The parameters have memory of the
-/// actor's own; optimizer state must be added to the plan.
+/// Inputs, connected by the caller: batch infos and gradients of the worker, parameters from the shared shard. Outputs:
+/// the parameters, to the worker; the request and the change, to the shared shard. The actor allocates memory for the
+/// parameters; the caller must add the optimizer state to the plan.
 ActorId add_local_shard(Plan& plan, const std::string& name, const Place& place, int worker, ReplicaUpdate update,
                         std::int64_t steps);
 

@@ -29,7 +29,9 @@ class RowExchange final : public PortActor {
     if (nothing_follows()) end();
   }
 
-  /// The end of a shard counts only between two steps: unless it fails, a shard ends after the gradients have ended.
+  /// Whether no further step of the run can be carried out. Between two steps it is true when the indices or any shard
+  /// have ended. While gradients are awaited, it is true when the gradients have ended: a shard that does not fail ends
+  /// later.
   bool nothing_follows() const {
     if (waits_for_gradients_) return ended(kGradients);
     for (std::uint32_t i = 0; i < shards_.size(); ++i)
@@ -78,7 +80,8 @@ class RowExchange final : public PortActor {
     return true;
   }
 
-  /// Reports any exception as a failure of the run.
+  /// Calls `work`. Reports any exception as a failure of the run and returns the failure. Returns null without an
+  /// exception.
   FailurePtr guarded(const std::function<void()>& work) {
     try {
       work();
@@ -140,7 +143,7 @@ class RowExchange final : public PortActor {
 
   const RowLookup lookup_;
   const std::vector<RowRange> shards_;
-  std::vector<std::size_t> owners_;  // by index of the step whose gradients are awaited: the shard
+  std::vector<std::size_t> owners_;  // by index of the step whose gradients are awaited: the shard that has the row
   bool waits_for_gradients_ = false;
 };
 

@@ -31,9 +31,9 @@ class RowShard final : public Shard {
  private:
   /// The rows that a worker looked up for its oldest request.
   struct LookedUp {
-    std::vector<std::int64_t> rows;     // counted from the first row of this shard
-    std::vector<std::int32_t> lookups;  // for each row, the number of the model's lookup
-    Tensor sent;                        // the values that were sent
+    std::vector<std::int64_t> rows;     // counted from the first row of this shard, in the order of the indices
+    std::vector<std::int32_t> lookups;  // for each row, the position of its lookup in RowLookup::columns
+    Tensor sent;                        // the tensor that was sent, with the values of the rows
   };
 
   std::uint32_t indices_of(int worker) const { return further_inputs() + static_cast<std::uint32_t>(worker); }
@@ -105,8 +105,8 @@ class RowShard final : public Shard {
     if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
   }
 
-  /// Scales the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
-  /// divided by its global rows.
+  /// Adds the gradients of a worker to sums_. The weight makes the sum the gradient of the mean loss over the batch
+  /// rows of all workers in the update: the worker has divided its gradients by the global rows of its batch.
   void add_gradients(std::int32_t number, int worker, std::int64_t all_rows) {
     const auto global_rows = batch(worker).global_rows;
     sums_.add_weight(all_rows > 0 ? static_cast<float>(global_rows) / static_cast<float>(all_rows) : 1.0F);
@@ -118,7 +118,8 @@ class RowShard final : public Shard {
                  values + table_.lookup.gradient_offset(static_cast<std::int64_t>(i))});
   }
 
-  /// Corrects the sums as ConsistencyRule::compensation says.
+  /// Corrects the sums by ConsistencyRule::compensation. `then` has the rows and values that the first worker of the
+  /// update was sent; other rows stay as they are.
   void compensate(const LookedUp& then) {
     const auto factor = static_cast<float>(rule().compensation);
     const auto width = static_cast<std::size_t>(table_.lookup.width());
@@ -141,8 +142,8 @@ class RowShard final : public Shard {
       update_rows(first, std::min(chunk, sums_.rows().size() - first), number);
   }
 
-  /// Copies rows into the chunk, updates the chunk, and copies the rows back. The rest of the chunk has no gradient,
-  /// and is not copied.
+  /// Updates `count` of the rows of sums_, from position `first` on: copies them into chunk_, runs the update, and
+  /// copies them back. The remaining rows of chunk_ get gradients of 0, and are not copied.
   void update_rows(std::size_t first, std::size_t count, std::int64_t number) {
     const auto width = static_cast<std::size_t>(table_.lookup.width());
     const auto for_each_row = [&](auto copy) {
@@ -164,13 +165,14 @@ class RowShard final : public Shard {
   }
 
   const RowUpdate table_;
-  std::vector<std::int32_t> lookup_of_column_;  // by index of a batch row: the number of the lookup
+  // By position of an index in its batch row: the position of the index's lookup in RowLookup::columns.
+  std::vector<std::int32_t> lookup_of_column_;
   ShardUpdate update_;
-  std::vector<Tensor> chunk_;  // the rows that one update takes, of the parameter and the states
+  std::vector<Tensor> chunk_;  // the rows that one update takes, in the order of ShardUpdate::stored()
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;
-  float loss_is_finite_ = 0.0F;  // 0, or negative
+  float loss_is_finite_ = 0.0F;  // 0, or negative if a worker's loss in the update is not finite
 };
 
 }  // namespace

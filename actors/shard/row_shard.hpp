@@ -8,26 +8,26 @@
 #include "troupe/actors/shard/shard.hpp"
 #include "troupe/ops/graph/graph.hpp"
 
-// The actors between workers and a parameter of which they look up rows; see RowLookup.
+// The actors that hold a parameter of which workers look up rows, and that route the rows; see RowLookup.
 
 namespace troupe {
 
 /// The rows of a parameter that a shard has, and their update.
 struct RowUpdate {
   RowLookup lookup;
-  /// The update of chunk_rows() rows of the parameter; see ShardUpdate. Every state has the shape of the parameter, and
-  /// the update of a row depends on that row alone.
+  /// The graph of the update of chunk_rows() rows of the parameter; see ShardUpdate. Every state must have the shape of
+  /// the parameter, and the update of a row must depend on that row alone.
   Graph update;
-  /// The parameter's name in the update.
+  /// The parameter's name in `update`.
   std::string parameter;
-  /// The rows in the store of the update's parameter and states, in the order of ShardUpdate::stored().
+  /// The rows in the store that the shard holds of the parameter and its states, in the order of ShardUpdate::stored().
   std::vector<HeldParameter> held;
 
   /// The rows of the parameter that the shard has.
   RowRange rows() const { return held.front().rows.value(); }
 };
 
-/// The rows of a parameter that one update takes, few enough to stay in a cache.
+/// The number of rows of a parameter that one update takes, small enough for these rows to stay in a cache.
 std::int64_t chunk_rows(const TensorInfo& parameter);
 
 /// Adds a shard of a parameter of which workers look up rows; see add_shard(). A worker gets the rows that it looks up,
@@ -36,10 +36,10 @@ std::int64_t chunk_rows(const TensorInfo& parameter);
 ActorId add_row_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
                       const RowUpdate& table, int followers);
 
-/// Adds an actor between a worker and the several shards of a parameter. It joins the rows of all shards in one tensor,
-/// and sends each shard the gradients of its rows. Shard i has the rows shards[i]; the ranges ascend without gaps.
-/// Inputs, connected by the caller: the indices, the gradients, then the rows from each shard. Outputs: the rows, to
-/// the worker; then gradients, to each shard.
+/// Adds an actor between a worker and the several shards of a parameter. The actor joins the rows from all shards in
+/// one tensor, in the order of the worker's indices, and sends each shard the gradients of its rows. Shard i has the
+/// rows shards[i]; the ranges must ascend without gaps. Inputs, connected by the caller: the indices, the gradients,
+/// then the rows from each shard. Outputs: the rows, to the worker; then gradients, to each shard.
 ActorId add_row_exchange(Plan& plan, const std::string& name, const Place& place, int worker, const RowLookup& lookup,
                          const std::vector<RowRange>& shards);
 

@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-/// Removes and returns the first places, which have the same row, worker or lookup.
+/// Removes from the front of `places`, and returns, all places with the same `key`: row, worker or lookup.
 template <class Number>
 std::span<const RowSums::Place> take_group(std::span<const RowSums::Place>& places, Number RowSums::Place::*key) {
   const auto differs = [&](const RowSums::Place& place) { return place.*key != places.front().*key; };
@@ -42,7 +42,7 @@ void RowSums::sum() {
   }
 }
 
-/// Sums the gradients of one worker in of_worker_.
+/// Sets of_worker_ to the sum of the gradients of `places`, which all have the same row and worker.
 void RowSums::sum_worker(std::span<const Place> places) {
   of_worker_.assign(width_, 0.0F);
   while (!places.empty()) {

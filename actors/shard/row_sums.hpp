@@ -7,13 +7,13 @@
 
 namespace troupe {
 
-/// Sums the gradients of each row, in the order in which dense gradients are summed: the places of one lookup in their
-/// order, the lookups of a worker in reverse order, then the workers.
+/// Sums the gradients of each row of a parameter, in the order in which dense gradients are summed: first the gradients
+/// of one lookup in the order of add(), then the lookups of a worker in reverse order, then the workers.
 class RowSums {
  public:
   explicit RowSums(std::int64_t width) : width_(static_cast<std::size_t>(width)) {}
 
-  /// One place of a lookup. The gradient has `width` elements, which must live until sum().
+  /// The gradient of a row for one index. The `width` elements of `gradient` must live until sum().
   struct Place {
     std::int64_t row;
     std::int32_t worker;  ///< workers are summed in ascending order
@@ -22,7 +22,7 @@ class RowSums {
   };
   void clear();
   void add(const Place& place) { places_.push_back(place); }
-  /// Adds the factor of the sum of the next worker's gradients, from worker 0 on.
+  /// Adds the factor of one worker's gradients in the sum. The n-th call is for worker n, counted from 0.
   void add_weight(float weight) { weights_.push_back(weight); }
   /// Computes the sums.
   void sum();

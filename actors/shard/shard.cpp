@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-// A worker may still hold the parameters of its last batch.
+// Slots of an output of parameters: the worker may still hold the parameters of its last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
 
@@ -98,14 +98,15 @@ void Shard::take_request(std::uint32_t from) {
   if (!protocol_.requested(static_cast<int>(from), sequence_number, counts)) refuse_request(from);
 }
 
-/// Refuses the worker's newest request.
+/// Removes the worker's newest request, and refuses its batch info.
 void Shard::refuse_request(std::uint32_t from) {
   auto& requests = workers_[from].requests;
   refuse(from, requests.back().info);
   requests.pop_back();
 }
 
-/// Requests of a lost worker are not answered. The protocol drops the gradient that it has in flight.
+/// Notes lost workers, and refuses their requests that were not answered. An answered request stays until an event of
+/// protocol_ applies its gradient, if that has arrived, or drops it.
 void Shard::take_losses() {
   for (std::uint32_t i = 0; i < workers(); ++i) {
     auto& worker = workers_[i];
@@ -137,7 +138,8 @@ void Shard::take_gradients() {
   }
 }
 
-/// The gradient of a lost worker may be missing.
+/// Removes the worker's answered request, and gives its batch info and gradient back to their producers. If the
+/// gradient has not arrived because the worker was lost, refuses the batch info.
 void Shard::finish_request(int number) {
   const auto input = static_cast<std::uint32_t>(number);
   auto& worker = workers_[input];
@@ -153,9 +155,9 @@ void Shard::finish_request(int number) {
 
 void Shard::update(std::vector<int> from) {
   if (failure_) return;
-  // A shard that follows may miss the gradient of a lost worker that the leading shard has got.
+  // The gradient of a lost worker may have arrived at the leading shard and not at this one, which follows.
   std::erase_if(from, [this](int number) { return !worker(number).arrived; });
-  // The version is already the one that the update makes.
+  // protocol_ has already incremented the version for this update.
   const auto number = protocol_.version() - 1;
   try {
     combine(from);

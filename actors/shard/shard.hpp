@@ -17,64 +17,69 @@ namespace troupe {
 /// The options that all shards of a plan have in common.
 struct ShardOptions {
   ConsistencyRule rule;
-  /// A step is a batch that all workers share. If false, it is a batch of one worker.
+  /// True: a step is a batch of which each worker computes a part. False: a step is a batch of one worker.
   bool shared_steps = true;
-  /// The shard repeats the events of the leading shard.
+  /// The shard repeats the events that the leading shard sends to its last input.
   bool follows = false;
-  /// Set from the spawn context when the shard is spawned.
+  /// The log and the recordings. Set from the spawn context when the shard is spawned.
   RunRecords records = {};
 };
 
-/// Base of a shard, the owner of some parameters and their optimizer state. It answers the workers' requests for
-/// parameters and applies their gradients by its ConsistencyRule. A subclass defines which parameters it has and how
-/// they travel.
+/// Base of a shard, an actor that holds some of the parameters and their optimizer state. A shard answers the workers'
+/// requests for parameters and applies the workers' gradients by its ConsistencyRule. A subclass defines which
+/// parameters the shard has and how they travel.
 ///
-/// If a worker is lost, the shard refuses the batch infos that it holds from that worker. If another worker computes
-/// such a batch again, its gradient counts only if the first one has not counted.
+/// If a worker is lost, the shard refuses the batch infos of that worker for which no gradient has arrived. If another
+/// worker computes the batch again, its gradient is dropped if this shard has already applied or dropped a gradient of
+/// the batch.
 ///
-/// Inputs: a batch info from each worker's batch, which is the worker's request; gradients from each worker; the inputs
-/// of the subclass; the events of the leading shard, if this one follows. Outputs: parameters to each worker, once for
-/// each of its batches; the events to each shard that follows.
+/// Inputs: for each worker, the batch infos of its batches, which are the worker's requests; gradients from each
+/// worker; the further inputs, those of the subclass; the events of the leading shard, if this shard follows. Outputs:
+/// parameters to each worker, once for each of its batches; the events to each shard that follows.
 class Shard : public PortActor {
  protected:
   /// A worker's request for the parameters of a batch.
   struct Request {
     BatchInfo batch;
-    Arrival info;  // returned when the gradient is applied or dropped, which tells the dispatcher
+    // The batch info as it arrived. It is given back to its producer when the gradient has been applied or dropped.
+    Arrival info;
   };
 
   Shard(caf::actor_config& config, const ShardOptions& options);
 
-  /// A run begins; the parameters may have changed since the last one.
+  /// Called when a run begins. The parameters may have changed since the last run.
   virtual void begin_run() = 0;
-  /// Whether everything is there that the answer to the worker's oldest request needs.
+  /// Whether all further inputs have arrived that the answer to the worker's oldest request needs.
   virtual bool can_answer(int /*worker*/) { return true; }
-  /// Sends the worker parameters for a step over the output of its number.
+  /// Sends the parameters for a step over output number `worker`.
   virtual void send_answer(int worker, std::int64_t step) = 0;
-  /// The worker gets a failure in place of an answer.
+  /// Called in place of send_answer() if the shard sends the worker a failure. Must take and give back the further
+  /// inputs that belong to the request.
   virtual void skip_answer(int /*worker*/) {}
-  /// Combines the gradients of these workers; the list is empty if all were lost. Writes to no parameter.
+  /// Combines the gradients of these workers. The list is empty if all workers of the update were lost. Must not write
+  /// to a parameter.
   virtual void combine(const std::vector<int>& from) = 0;
-  /// Applies the combined gradients as the update of this number.
+  /// Applies the combined gradients as update `number`.
   virtual void apply(std::int64_t number) = 0;
-  /// Drops the combined gradients before they are returned, also if combine() or apply() has thrown.
+  /// Drops the handles that combine() keeps to gradients of workers, before the gradients are given back to their
+  /// producers. Also called if combine() or apply() has thrown.
   virtual void drop_combined() {}
-  /// The gradient of the worker's answered request was applied or dropped.
+  /// Called when the gradient of the worker's answered request has been applied or dropped, or was lost.
   virtual void forget_answer(int /*worker*/) {}
-  /// Nothing more comes from that worker in this run.
+  /// Called when the worker was lost: nothing more arrives from it in this run.
   virtual void on_lost(int /*worker*/) {}
 
   std::uint32_t workers() const { return static_cast<std::uint32_t>(workers_.size()); }
-  /// The first input of the subclass.
+  /// The number of the first input of the subclass.
   std::uint32_t further_inputs() const { return 2 * workers(); }
   /// The batch of the worker's oldest request, which must exist. The worker's gradients are of this batch.
   const BatchInfo& batch(int worker) const { return workers_[static_cast<std::size_t>(worker)].requests.front().batch; }
   const Tensor& gradients(int worker) const { return workers_[static_cast<std::size_t>(worker)].gradients.tensor; }
   const ConsistencyRule& rule() const { return options_.rule; }
   const FailurePtr& failure() const { return failure_; }
-  /// From now on every worker gets this failure in place of parameters.
+  /// Makes every worker get this failure in place of parameters until the run ends. Keeps an earlier failure.
   void fail_with(const FailurePtr& failure);
-  /// Fails with the exception that is being handled, and reports it as a failure of the run.
+  /// Calls fail_with() for the exception that is being handled, and reports the exception as a failure of the run.
   void fail_with_exception();
 
   void on_run(const RunInfo& run) final;
@@ -86,7 +91,7 @@ class Shard : public PortActor {
     std::deque<Request> requests;  // oldest first
     Arrival gradients;             // gradients of the oldest request
     bool answered = false;         // the oldest request was answered
-    bool arrived = false;          // the gradients have arrived
+    bool arrived = false;          // the gradients of the oldest request have arrived
     bool lost = false;
   };
 
@@ -109,7 +114,8 @@ class Shard : public PortActor {
   std::size_t runs_ = 0;
   ShardProtocol protocol_;
   std::vector<Worker> workers_;
-  std::set<std::int64_t> finished_;  // steps whose gradients were applied or dropped, if each is of one worker
+  // Steps whose gradients were applied or dropped. Not used if workers share steps.
+  std::set<std::int64_t> finished_;
   FailurePtr failure_;
 };
 
@@ -121,8 +127,8 @@ struct ShardPorts {
 };
 
 /// Adds a shard to a plan, with the inputs and outputs of Shard, and outputs for `followers` shards that follow it. The
-/// caller connects the inputs and adds the parameters to the plan. `spawn` gets the options with the records of the
-/// spawn context.
+/// caller must connect the inputs and add the parameters to the plan. `spawn` spawns the shard from the options;
+/// ShardOptions::records is then set from the spawn context.
 ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
                   const ShardPorts& ports, int followers,
                   std::function<caf::actor(caf::actor_system&, ShardOptions)> spawn, PlanTask task);

@@ -75,7 +75,8 @@ bool ShardProtocol::requested(int worker, std::int64_t number, bool counts) {
   return true;
 }
 
-/// The request with this sequence number gets no answer, and no other request waits for that.
+/// Notes that the request with this sequence number gets no answer, so that requests with higher numbers do not wait
+/// for it.
 void ShardProtocol::pass_over(std::int64_t number) {
   passed_over_.insert(number);
   note_answered(next_number_ - 1);
@@ -176,8 +177,8 @@ std::optional<int> ShardProtocol::to_drop() const {
   return useless == in_flight_.end() ? std::nullopt : std::optional(useless->worker);
 }
 
-/// The number of gradients that make the next update. It is below the quorum if fewer can still come, one from each
-/// worker: at the end of a run, or after workers were lost.
+/// The number of gradients in the next update. It is below the quorum if fewer workers can still send one: at the end
+/// of a run, or after workers were lost.
 std::size_t ShardProtocol::gradients_of_update() const {
   const auto living = static_cast<std::size_t>(rule_.workers) - lost_.size();
   const auto quorum = std::clamp<std::size_t>(living, 1, static_cast<std::size_t>(rule_.quorum));
@@ -189,7 +190,8 @@ std::size_t ShardProtocol::gradients_of_update() const {
   return std::clamp<std::size_t>(workers.size(), 1, quorum);
 }
 
-/// Whether no gradient exceeds its bound if all of these are applied as soon as possible, one in each version.
+/// Whether no gradient in `in_flight` exceeds the bound if they are applied in this order, one in each version from
+/// `version` on. Always true for a rule that drops late gradients, has a quorum above 1, or has no bound.
 bool ShardProtocol::keeps_bounds(const std::vector<InFlight>& in_flight, std::int64_t version) const {
   if (rule_.late == LateGradients::dropped || rule_.quorum > 1 || rule_.staleness == ConsistencyRule::kUnbounded)
     return true;

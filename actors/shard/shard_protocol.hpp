@@ -15,8 +15,8 @@
 
 namespace troupe {
 
-/// One step of a shard's work on the requests and gradients of its workers. The order of the events determines
-/// everything else.
+/// One decision of a shard on the requests and gradients of its workers. The order of the events determines the
+/// versions of the parameters that each worker gets, and every update.
 struct ShardEvent {
   enum class Kind : std::int32_t {
     answer,  ///< one worker gets parameters
@@ -27,10 +27,11 @@ struct ShardEvent {
   std::vector<int> workers = {};
 
   bool operator==(const ShardEvent&) const = default;
-  /// Whether the event has a worker; only an update may have several.
+  /// Whether the event is valid: an update has at least one worker, an answer or a drop has exactly one.
   bool is_whole() const;
 
-  /// The tensor in which an event travels: the kind, then for every worker whether the event has it.
+  /// The tensor in which an event travels: the kind, then for each of the `workers` workers 1 if the event has the
+  /// worker, else 0.
   static TensorInfo info(int workers) { return {Shape{1 + workers}, DType::int32}; }
   Tensor encode(int workers) const;
   /// Throws Error if the tensor is no event.
@@ -42,21 +43,22 @@ struct ShardEvent {
   static std::vector<ShardEvent> from_numbers(std::span<const std::int32_t> numbers);
 };
 
-/// Decides the next event of a shard, by its rule or as the leading shard or a recording says. It only keeps books: it
-/// knows no actor and no tensor.
+/// Decides the next event of a shard: by the shard's ConsistencyRule, or as the leading shard or a recording has
+/// decided. The protocol keeps the state of requests and gradients; it has no access to actors and tensors.
 ///
-/// A worker sends every shard a request for parameters, with the same sequence number. After the answer of a shard the
-/// gradient is in flight there until it is applied or dropped. A worker has at most one gradient in flight.
+/// A worker sends every shard a request for parameters, with the same sequence number. After a shard's answer the
+/// worker's gradient is in flight at that shard until it is applied or dropped. A worker has at most one gradient in
+/// flight at a shard.
 ///
-/// Awaited late gradients: the oldest gradients in flight, in the order of their versions u, can be applied in the
-/// versions v, v + 1, ... No gradient has to be dropped while each keeps to its bound in this way, so an answer or an
-/// update waits if one would exceed its bound afterwards. Where fewer gradients can be in flight than there are
-/// workers, all shards answer in the order of the sequence numbers; otherwise two shards could each wait for a worker
-/// that the other one has not answered.
+/// With LateGradients::awaited no gradient is dropped. Let v be the current version. The gradients in flight, oldest
+/// first, can be applied in the versions v, v + 1, ...; an answer or an update waits if a gradient would afterwards
+/// exceed the bound in this order. If fewer gradients can be in flight than there are workers, all shards answer in the
+/// order of the sequence numbers: in different orders, two shards could each wait for a worker that the other one has
+/// not answered.
 ///
-/// A lost worker gets no further answers. Its gradient in flight is applied if it has arrived, and dropped otherwise. A
-/// batch that another worker computes again may already have been applied by this shard, though not by all: its request
-/// is answered, and its gradient dropped.
+/// A lost worker gets no further answers. Its gradient in flight is applied if it has arrived, and dropped otherwise.
+/// Another worker then computes the batch again if some shard has not got the gradient. A shard that has got it answers
+/// the new request, too, and drops the new gradient.
 class ShardProtocol {
  public:
   /// The shard decides by the rule, or repeats the events given to follow(), in their order.
@@ -64,26 +66,29 @@ class ShardProtocol {
 
   explicit ShardProtocol(const ConsistencyRule& rule, Mode mode = Mode::decides);
 
-  /// A run begins, with this version of the parameters and this sequence number.
+  /// Begins a run, with this version of the parameters and this first sequence number.
   void begin(std::int64_t version, std::int64_t first_number);
   std::int64_t version() const { return version_; }
 
-  /// The request of a worker has arrived. Returns false for a lost worker, which gets no answer. The gradient is
-  /// dropped unless it `counts`. Throws Error if another worker has the sequence number.
+  /// Notes that a request of a worker has arrived. Returns false for a lost worker, which gets no answer. If `counts`
+  /// is false, the gradient of the request is dropped when it arrives. Throws Error if another request has the sequence
+  /// number.
   bool requested(int worker, std::int64_t number, bool counts = true);
-  /// No further request comes in this run.
+  /// Notes that no further request arrives in this run.
   void requests_ended() { requests_ended_ = true; }
-  /// The gradient of a worker has arrived. Throws Error if the worker has none in flight.
+  /// Notes that the gradient of a worker has arrived. Throws Error if the worker has none in flight, or if it has
+  /// arrived already.
   void pushed(int worker);
-  /// Nothing more comes from a worker in this run.
+  /// Notes that a worker was lost: nothing more arrives from it in this run.
   void lost(int worker);
-  /// Adds an event that the shard repeats.
+  /// Adds an event for Mode::follows. The shard repeats the events in the order of these calls.
   void follow(ShardEvent event) { to_follow_.push_back(std::move(event)); }
 
-  /// The next event, if one is possible now. Only workers with room for parameters are answered. An update increments
-  /// the version.
+  /// Returns the next event, if one is possible now, after noting its effects; an update increments the version. Only
+  /// workers for which `has_room` returns true are answered.
   std::optional<ShardEvent> next(const std::function<bool(int worker)>& has_room);
-  /// For every gradient of the last event, how many versions the parameters had moved on since the answer.
+  /// The staleness of each gradient of the last event: the number of updates between the answer and the event.
+  /// Gradients that have not arrived or do not count are left out.
   const std::vector<std::int64_t>& staleness() const { return staleness_; }
 
  private:
@@ -120,7 +125,7 @@ class ShardProtocol {
   std::int64_t next_number_ = 0;
   bool requests_ended_ = false;
   std::map<std::int64_t, Request> requests_;  // by sequence number
-  std::set<std::int64_t> passed_over_;        // sequence numbers of lost workers
+  std::set<std::int64_t> passed_over_;        // sequence numbers of requests of lost workers
   std::set<int> lost_;
   std::vector<InFlight> in_flight_;  // in the order of their answers, and so of their versions
   std::deque<ShardEvent> to_follow_;

@@ -14,9 +14,9 @@ namespace troupe {
 
 namespace {
 
-// The graph of an update has no batch axis.
+// Batch rows of the program. Any number does, since the graph of an update has no batch axis.
 constexpr std::int64_t kRows = 1;
-// Position of the rows of a change, in the padding behind loss_is_finite.
+// Position of the number of rows in a block from change_since(): in the padding behind loss_is_finite.
 constexpr std::size_t kRowsAt = 1;
 
 }  // namespace

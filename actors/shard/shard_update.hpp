@@ -17,23 +17,25 @@ namespace troupe {
 /// offset of each value in a block.
 class ShardUpdate {
  public:
-  /// The graph's input for the sum of the gradient blocks. Its other input is the batch info.
+  /// The graph's input for the sum of the gradient blocks. The graph's other input is the batch info.
   static constexpr const char* kGradients = "gradients";
-  /// Input and output of the graph that decodes gradients, where they travel in another form.
+  /// Input and output of the graph that decodes gradients, if workers send them encoded.
   static constexpr const char *kSent = "sent", *kBlock = "block";
 
-  /// `order` names the parameters of a block. The graph may update others, such as optimizer state.
+  /// `order` names the parameters of a block. The graph may update further values, such as optimizer state. Throws
+  /// Error if the graph lacks a parameter of `order`.
   ShardUpdate(Graph update, const std::vector<std::string>& order);
 
   /// A value that the graph updates.
   struct Stored {
     std::string name;
     TensorInfo info;
-    bool travels = false;  ///< in blocks
+    bool travels = false;  ///< the value is a part of parameter blocks
   };
   /// All values that the graph updates: bind() needs a tensor for each.
   const std::vector<Stored>& stored() const { return stored_; }
-  /// Sets the tensors of the values, in the order of stored(). To be called once.
+  /// Sets the tensors of the values, in the order of stored(). Must be called once, before any function that reads or
+  /// writes the values.
   void bind(std::span<const Tensor> tensors);
   bool is_bound() const { return !tensors_.empty(); }
 
@@ -44,27 +46,30 @@ class ShardUpdate {
   void pack(const Tensor& block) const;
   /// Copies the parameters from a block.
   void unpack(const Tensor& block) const;
-  /// The way from the parameters back to those of an older block, as a block of gradients that `rows` rows have made.
+  /// Returns a block of gradients with the parameters in an older block minus the current ones, and with `rows`, the
+  /// number of batch rows that have made the change. loss_is_finite is 0.
   Tensor change_since(const Tensor& parameters_then, std::int64_t rows) const;
-  /// The rows in a block from change_since().
+  /// The number of batch rows in a block from change_since().
   static std::int64_t rows_of_change(const Tensor& gradients);
-  /// Sets the gradients of the next update: those that `rows` of the `global_rows` rows of a batch make, scaled to the
-  /// gradients of the mean loss of these rows.
+  /// Sets gradients() from a block that `rows` of the `global_rows` rows of a batch have made. The block is already
+  /// divided by `global_rows`, so it is multiplied by global_rows / rows: gradients() are those of the mean loss over
+  /// the `rows` rows, which must not be 0.
   void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share) const;
-  /// The block of gradients that the next update applies.
+  /// The block of gradients that apply(number) applies.
   const Tensor& gradients() const { return gradients_; }
-  /// Corrects gradients(), computed from the parameters in a block, as ConsistencyRule::compensation says.
+  /// Corrects gradients() by ConsistencyRule::compensation, with its `factor`. The block has the parameters from which
+  /// the gradients were computed.
   void compensate(const Tensor& parameters_then, float factor) const;
-  /// Applies gradients(), as the update of this number.
+  /// Updates the values by gradients(). The graph reads `number` as the step in its batch info.
   void apply(std::int64_t number);
-  /// Applies another block, without a copy.
+  /// Updates the values by another block of gradients, without copying it.
   void apply(const Tensor& gradients, std::int64_t number);
 
  private:
-  /// Calls `visit` for each parameter of a block, with its elements here, its elements in the block, and the offset of
-  /// its gradient in a block of gradients.
+  /// Calls `visit` for each parameter of a block, with the parameter's elements in its bound tensor, its elements in
+  /// the block, and the offset of its gradient in a block of gradients.
   template <class Visit>
   void for_each(const Tensor& block, Visit visit) const;
 
@@ -76,21 +81,22 @@ class ShardUpdate {
   Program program_;
 };
 
-/// Copies of the parameters of a shard, one for each version that workers still read. Their memory is reused.
+/// Copies of the parameters of a shard, one for each version that workers still read. The memory of a copy that is no
+/// longer read is reused.
 class ParameterBlocks {
  public:
   using Block = std::shared_ptr<const Tensor>;
 
-  /// A copy of the current parameters.
+  /// Returns a copy of the current parameters: the same one until changed() is called.
   Block now(const ShardUpdate& parameters);
-  /// The parameters have changed: the next now() makes another copy.
+  /// Notes that the parameters have changed, so that the next now() makes another copy.
   void changed() { now_ = nullptr; }
-  /// The block is read until that slot is free.
+  /// Keeps the block from being reused until freed() is called for the slot over which it was sent.
   void sent(std::uint32_t output, std::uint32_t slot, Block block) { sent_[{output, slot}] = std::move(block); }
   void freed(std::uint32_t output, std::uint32_t slot) { sent_.erase({output, slot}); }
 
  private:
-  std::vector<std::shared_ptr<Tensor>> blocks_;  // a block is free if this is its only handle
+  std::vector<std::shared_ptr<Tensor>> blocks_;  // a block can be reused if this vector has its only handle
   std::map<std::pair<std::uint32_t, std::uint32_t>, Block> sent_;
   Block now_;
 };

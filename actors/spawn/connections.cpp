@@ -11,8 +11,9 @@ namespace troupe {
 
 namespace {
 
-/// The ends of a communicator on devices, in the order of its processes. They are made at the same time, because they
-/// wait for each other. Throws the exception of the first that fails; `check` ends the others.
+/// Returns the ends of a communicator on devices, in the order of its processes. The ends are made on threads of their
+/// own, because making one waits for the others. If one fails, `check` ends the waits of the others, and the exception
+/// of the first failure is thrown.
 std::vector<std::shared_ptr<Communicator>> make_device_ends(const PlanCommunicator& named) {
   const auto processes = processes_of(named);
   const auto across = make_local_group(static_cast<int>(processes.size()));
@@ -116,7 +117,7 @@ void ClusterRun::control_all_parts() {
   coordinator_ = std::make_shared<RunCoordinator>();
   const auto expendable = cluster_->expendable();
   for (int other = 1; other < cluster_->size(); ++other) {
-    // An expendable process takes part only in plans that have actors there.
+    // An expendable process takes part only in plans that have actors in that process.
     if (expendable.contains(other) && !returns_.contains(other)) continue;
     add_remote_part(other, expendable.contains(other) ? Attendance::expected : Attendance::needed);
   }

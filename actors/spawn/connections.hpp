@@ -13,21 +13,25 @@
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
-// The links and communicators between the parts of a plan: of parts that are all in this process, or over a cluster.
+// The links and communicators between the parts of a plan. All parts are in this process, or each part is in a process
+// of a cluster.
 
 namespace troupe {
 
-/// Makes the communicators that no context names. All ranks live in this process.
+/// Makes the plan's communicators that no part has in its context, and adds their ranks to the contexts. All ranks are
+/// in this process.
 void make_communicators(const Plan& plan, std::vector<PartSetup>& parts);
 /// Makes a link between every two parts: links[a][b] is a's end of the link to b.
 std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts);
 
-/// The parts of a cluster with which one process runs its part of a plan: the control of the run, which lives in rank
-/// 0, the links of edges, and the communicators.
+/// The connections of one process of a cluster to the other processes that run parts of the same plan: the run control
+/// (a RunCoordinator in rank 0, a RunFollower elsewhere), the links that carry edges, and the communicators.
 class ClusterRun {
  public:
-  /// Returns when all processes that are not expendable have come with the same plan. Throws Error if the plans differ.
-  /// In an expendable process `generation` is the generation of the plan in rank 0, whose runs may be under way.
+  /// Waits until all processes that are not expendable have constructed a ClusterRun with the same plan. Throws Error
+  /// if the plans differ, or if the plan has actors in a process that may be lost and is not expendable in the plan. An
+  /// expendable process passes as `generation` that of the plan in rank 0, whose runs may be in progress; the
+  /// constructor then neither waits nor compares the plans.
   ClusterRun(std::shared_ptr<Cluster> cluster, const CheckedPlan& plan, std::optional<std::uint64_t> generation = {});
   ~ClusterRun();
   ClusterRun(const ClusterRun&) = delete;
@@ -36,24 +40,27 @@ class ClusterRun {
   int process() const { return cluster_->rank(); }
   std::uint64_t generation() const { return generation_; }
   const std::shared_ptr<RunControl>& control() const { return control_; }
-  /// This process's end of the link to every other process with which it shares edges.
+  /// By process, this process's end of the link to every other process with which it shares edges.
   std::map<int, std::shared_ptr<Link>> links() const;
-  /// Calls `replace` with the link to a process that has come back, from now on, on any thread, as long as this lives.
+  /// Sets the function that gets the new link to each process that has come back, on any thread. It is called for
+  /// processes that have come back since the construction, too, and no more once stop_replacing_links() has returned.
   void replace_links_with(std::function<void(int process, std::shared_ptr<Link> link)> replace);
   void stop_replacing_links();
-  /// Adds the communicators of the plan that the context lacks. May block until the other processes do the same.
+  /// Adds to the context the communicators of the plan that have ranks in this process and that the context lacks. May
+  /// block until the other processes of a communicator make their ends.
   void add_communicators(SpawnContext& context) const;
 
  private:
   using Attendance = RunCoordinator::Attendance;
-  /// The run, for callbacks that may come when it is gone.
+  /// Gives callbacks of the cluster access to this object, which may be destroyed before they are called.
   struct Watch {
     std::mutex mutex;
-    ClusterRun* run;  // null once the run is gone
+    ClusterRun* run;  // null after stop_replacing_links()
   };
 
   std::string name(const std::string& part) const { return "plan " + std::to_string(generation_) + "/" + part; }
-  /// This process's ends of a communicator of the plan, and null ends for other processes.
+  /// This process's ends of a communicator of the plan. If the communicator is not on devices, the ranks of other
+  /// processes are null.
   std::vector<std::shared_ptr<Communicator>> make_ends(const PlanCommunicator& named) const;
   void agree_on_plan() const;
   void control_all_parts();
@@ -63,12 +70,13 @@ class ClusterRun {
 
   std::shared_ptr<Cluster> cluster_;
   CheckedPlan plan_;
-  std::vector<int> peers_;  // processes with which this one shares edges
+  std::vector<int> peers_;  // processes with which this process shares edges
   std::uint64_t generation_;
   std::shared_ptr<RunControl> control_;
   std::vector<std::unique_ptr<RemotePart>> remote_parts_;
-  std::shared_ptr<RunCoordinator> coordinator_;  // in rank 0
-  std::map<int, int> returns_;                   // by expendable process: its returns when its links were made
+  std::shared_ptr<RunCoordinator> coordinator_;  // null in other ranks than 0
+  // By expendable process: how often the process had come back when the current links to it were made.
+  std::map<int, int> returns_;
   std::function<void(int, std::shared_ptr<Link>)> replace_;
   std::shared_ptr<Watch> watch_;
   std::shared_ptr<const Cluster::OnLost> on_lost_;

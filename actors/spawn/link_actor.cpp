@@ -14,7 +14,8 @@ namespace {
 
 /// FrameHeader::step of a credit whose tensor was refused.
 constexpr std::int64_t kRefused = 1;
-/// Bytes of a payload from which on reading it takes longer than other actors should wait.
+/// Size of a payload in bytes from which on the actor pauses after reading it: reading takes long, and other actors
+/// must not wait for several payloads.
 constexpr std::size_t kLarge = std::size_t{256} << 10;
 
 class LinkActor final : public Participant {
@@ -27,11 +28,12 @@ class LinkActor final : public Participant {
 
   const char* name() const override { return "troupe.link"; }
 
-  /// Pauses after a large tensor, so that its consumers use it before the next one is read.
+  /// Handles messages like Participant, but returns early after a large tensor has been read, so that the consumers of
+  /// the tensor run before the next frame is read.
   resume_result resume(ExecutionUnit* unit, std::size_t messages) override {
     for (std::size_t i = 0; i < messages; ++i) {
       const auto result = Participant::resume(unit, 1);
-      // An actor without mail may already run on another thread.
+      // With any other result this actor may already run on another thread, so `pauses_` must not be read.
       if (result != resume_later) return result;
       if (pauses_) break;
     }
@@ -53,11 +55,12 @@ class LinkActor final : public Participant {
       do_without_peer();
     else if (next_link_)
       take_peer_back();
-    // Tokens may have arrived before this order.
+    // Initial tokens may have arrived before this order. They are sent now.
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
-    // The peer may have been lost after the order was given.
+    // The peer may have been lost after the run control gave the order: the outputs of this run end, too.
     if (peer_is_lost_) end_all_outputs();
-    // The actors that sent or hold a slot wait for it, so the proxy itself has finished.
+    // The proxy reports at once that it has finished the run. The run goes on nevertheless while a slot is in use,
+    // since the producer of the slot finishes only when it has all its slots back.
     report_finished();
     return kLastStep;
   }
@@ -100,7 +103,7 @@ class LinkActor final : public Participant {
         frame.payload = arrival.tensor;
         frame.guard = guard_;
       }
-      // The producer must not write to the tensor until the other part returns it.
+      // Holds the slot until the other part returns it, so that the producer does not write to the tensor.
       sent_[{input, arrival.slot}] = std::move(arrival);
       send_frame(frame);
     }
@@ -122,8 +125,8 @@ class LinkActor final : public Participant {
     return {type, edge, static_cast<std::int32_t>(slot), 0, ports_.generation(), static_cast<std::int64_t>(run_), step};
   }
 
-  /// The tensor that is used first goes first: earlier steps come first, and within a step the edges in the order of
-  /// the plan, which lists producers before consumers.
+  /// The lowest number is sent first, in the order in which the tensors are used: earlier steps first, and within a
+  /// step the edges in the order of the plan, which lists producers before consumers.
   static std::int64_t priority_of(EdgeId edge, std::int64_t step) { return (step << 20) + edge; }
 
   void send_frame(const Frame& frame) {
@@ -140,7 +143,8 @@ class LinkActor final : public Participant {
       try {
         if (frame->header.generation == ports_.generation()) handle(*frame);
       } catch (const PayloadWithdrawn&) {
-        // The other part is leaving, and its end of the link with it.
+        // The other part withdraws its payloads when it closes the link, or when it goes on without this part. The
+        // frame is dropped.
       }
       if (frame->payload->bytes() >= kLarge) {
         pauses_ = true;
@@ -152,8 +156,8 @@ class LinkActor final : public Participant {
 
   void go_on_later() { post(caf::actor_cast<caf::actor>(this), caf::tick_atom_v); }
 
-  /// Continues after a large tensor, which takes long to read. Mail that came meanwhile, such as the tensors that its
-  /// consumers have sent, goes first, once.
+  /// Continues to read frames after the pause that follows a large tensor. Lets mail that arrived during the pause,
+  /// such as tensors from the consumers of the large tensor, be handled first, but only once in a pause.
   void read_on() {
     if (!mailbox().empty() && !std::exchange(lets_pass_, true)) return go_on_later();
     pauses_ = lets_pass_ = false;
@@ -213,13 +217,15 @@ class LinkActor final : public Participant {
     const auto cause = link_->failure();
     link_.reset();
     if (node_.expendable) return do_without_peer();
-    // A part that leaves in order tells the run control; its run may have ended a moment before the run here.
+    // The other part was stopped and has closed the link in order. That is no failure of the link: the run may have
+    // ended there a moment before it ends here, and otherwise the run control learns that the part has left.
     if (!cause || cause->kind == FailureKind::aborted) return;
     const auto process = "process " + std::to_string(node_.peer);
     lose_peer(failure_of_process(node_.peer, "[link] " + process + " died or was cut off: " + cause->what, cause));
   }
 
-  /// Goes on without the other part: its consumers hold nothing any more, and consumers here get nothing more.
+  /// Goes on without the other part: gives all slots that the other part holds back to the producers in this part, and
+  /// ends the edges that come from the other part.
   void do_without_peer() {
     peer_is_lost_ = true;
     link_.reset();
@@ -244,7 +250,7 @@ class LinkActor final : public Participant {
 
   Wiring::Node node_;
   std::shared_ptr<Link> link_, next_link_;
-  /// Lets the other part read payloads in this process's memory as long as this actor holds their slots.
+  /// Lets the other part read sent payloads in this process's memory until withdraw() is called.
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
   std::map<std::uint32_t, std::int64_t> last_priority_;  // by input
   std::map<std::uint32_t, std::uint64_t> ended_;         // by output: the last run in which it ended

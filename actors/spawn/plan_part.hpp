@@ -17,7 +17,7 @@
 
 namespace troupe {
 
-/// The parts of one spawning of a plan share this.
+/// The objects that all parts of a SpawnedPlan in this process share.
 struct SpawnedTogether {
   CheckedPlan plan;
   std::shared_ptr<RunControl> control;
@@ -25,8 +25,8 @@ struct SpawnedTogether {
   std::shared_ptr<Trace> trace;
 };
 
-/// The actors of one process of a plan: the executors of its segments, the proxies for other processes, and their
-/// supervisor.
+/// The actors of one process of a plan: the executors of the segments in that process, the proxies for other processes,
+/// and the supervisor of the executors and proxies.
 class PlanPart {
  public:
   /// `links` holds, by process, this part's end of the link to every other part with which it shares edges.
@@ -34,11 +34,11 @@ class PlanPart {
            std::map<int, std::shared_ptr<Link>> links);
   PlanPart(const PlanPart&) = delete;
   PlanPart& operator=(const PlanPart&) = delete;
-  /// Ends the actors if order_stop() has not been called.
+  /// Orders the actors to stop, if order_stop() has not been called. Does not wait for them.
   ~PlanPart();
 
-  /// Borrows the parameters that the part reads and writes from its store. Throws Error like ParameterStore::borrow, or
-  /// if a parameter was replaced since the part was spawned.
+  /// Borrows from the part's store the parameters that its actors read and write. Throws Error like
+  /// ParameterStore::borrow(), or if the tensor of a parameter was replaced since the part was spawned.
   Lease borrow() const;
 
   const Runtime& runtime() const { return runtime_; }
@@ -46,13 +46,14 @@ class PlanPart {
   const std::vector<caf::actor>& actors() const { return actors_; }
   const caf::actor& supervisor() const { return supervisor_; }
 
-  /// Gives the proxy of a process that has come back its new link.
+  /// Gives the proxy for a process that has come back the new link to that process. The proxy uses it from the next run
+  /// on.
   void replace_link(int process, std::shared_ptr<Link> link) const;
 
-  /// Orders all actors to stop. They go when their handlers have returned.
+  /// Orders all actors to stop. Each actor ends when the handler that it runs has returned.
   void order_stop();
-  /// Waits for the end of all actors. Returns the names of those that have not ended within the limit, and of the tasks
-  /// that keep them busy; they are left behind.
+  /// Waits until all actors have ended, at most for `limit`. Returns a text for each actor that has not ended: its name
+  /// and the task that it runs. Such actors go on running.
   std::vector<std::string> wait_until_gone(std::chrono::milliseconds limit);
 
  private:
@@ -63,7 +64,8 @@ class PlanPart {
   std::vector<Tensor> allocate_shared_buffers() const;
   std::vector<HeldTensor> held_by(const std::vector<std::int32_t>& segments) const;
   bool has_source(const std::vector<std::int32_t>& segments) const;
-  /// Names the function that is told when a communicator ends by itself.
+  /// Sets the function that the communicators of the part call when they end because of a failure of their own; see
+  /// Communicator::on_failed(). An empty function unsets it.
   void tell_when_failed(const Communicator::OnFailed& callback) const;
 
   Runtime runtime_;

@@ -28,10 +28,10 @@ std::uint64_t next_generation() {
 }  // namespace
 
 struct SpawnedPlan::State : SpawnedTogether {
-  /// The same object as `control` if all parts are in this process, else null.
+  /// The same object as `control` if the plan was spawned without a cluster, else null.
   std::shared_ptr<RunCoordinator> coordinator;
   std::set<int> lost;
-  /// The connection to the other processes; null if there are none.
+  /// The connections to the other processes; null without a cluster.
   std::unique_ptr<ClusterRun> cluster;
   std::vector<std::unique_ptr<PlanPart>> parts;
   std::vector<Lease> leases;
@@ -89,7 +89,7 @@ SpawnedPlan::~SpawnedPlan() {
   if (state_->under_test()) {
     run_all();
   } else if (on_own_thread() && !state_->leases.empty()) {
-    // Waiting here would keep the actors from going.
+    // Waiting on a thread of the actors would keep them from ending.
     stuck.push_back("its own thread");
   } else if (!on_own_thread()) {
     for (const auto& part : state_->parts) {
@@ -107,8 +107,8 @@ bool SpawnedPlan::on_own_thread() const {
   return std::ranges::any_of(state_->parts, [](const auto& part) { return part->runtime().on_own_thread(); });
 }
 
-/// Returns the leases of a run that has not ended cleanly. A replica that has parameters in several parts is broken if
-/// the parts have made different numbers of updates.
+/// Ends the leases of a run that has failed or was given up. If a replica has parameters in several parts, its
+/// parameters are broken if the parts have made different numbers of updates.
 void SpawnedPlan::end_dirty() {
   std::map<int, std::set<std::int64_t>> updates;
   for (const auto& lease : state_->leases)
@@ -166,7 +166,7 @@ FailurePtr SpawnedPlan::failure() const {
   return state_->control->failure();
 }
 
-/// Returns the leases of a run once it has ended and no actor can write any more.
+/// Ends the leases of a run if all actors have finished it, so that none writes any more.
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
   if (state_->control->failure()) return end_dirty();
@@ -188,7 +188,8 @@ void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
     give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
 }
 
-/// Lets one actor of one part, drawn from the seed of the first part, handle its mail. False if no actor has mail.
+/// For runtimes with a test seed: lets one actor handle mail. A random part, drawn from the seed of the first part's
+/// runtime, is tried first. Returns false if no actor of any part has mail.
 bool SpawnedPlan::run_one() {
   auto& parts = state_->parts;
   const auto first = parts.front()->runtime().draw(parts.size());
@@ -223,7 +224,7 @@ void SpawnedPlan::wait(const WaitOptions& options) {
     wait_for_end(options);
     if (options.on_interval) options.on_interval();
   } catch (...) {
-    // The replicas end at the same step before the exception of the callback is passed on.
+    // All sources end at the same step before the exception of on_interval is passed on.
     stop();
     wait_for_end({.stall_limit = options.stall_limit, .interval = options.interval, .on_interval = {}});
     throw;

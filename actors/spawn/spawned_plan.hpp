@@ -20,23 +20,24 @@ namespace troupe {
 class Cluster;
 
 struct WaitOptions {
-  /// The longest time in which an executor may complete no firing. An executor that takes longer has stalled: the run
-  /// is given up, with a report of what every actor waits for.
+  /// The longest time in which an executor may complete no firing. An executor that completes none for longer has
+  /// stalled: the run is given up, with a report of what every actor waits for.
   std::chrono::milliseconds stall_limit{60'000};
-  /// Called on the waiting thread every `interval`, and once at the end. If it throws, the run is ended in order before
-  /// the exception is passed on.
+  /// `on_interval` is called on the thread that waits, every `interval` and once after the end of the run. If it
+  /// throws, all sources end at the same step, and the exception is passed on when the run is over.
   std::chrono::milliseconds interval{100};
   std::function<void()> on_interval = {};
 };
 
-/// The runtime on which one part of a plan is spawned, and the objects for which the plan's names stand there.
+/// The runtime on which one part of a plan is spawned, and the context with the objects that the plan names, such as
+/// data sets and communicators.
 struct PartSetup {
   Runtime runtime;
   SpawnContext context;
 };
 
-/// A plan as actors. Every constructor also takes a Plan, which becomes a CheckedPlan: one that could deadlock or is
-/// incomplete is refused there. Not thread-safe, except for stop().
+/// The actors of a plan, and their runs. The constructors also take a Plan, which is converted to a CheckedPlan; the
+/// conversion throws Error if the plan could deadlock or is incomplete. Not thread-safe, except for stop().
 class SpawnedPlan {
  public:
   /// Spawns the actors of a plan. Throws Error if the plan names an object that the context does not have, or if memory
@@ -46,13 +47,14 @@ class SpawnedPlan {
   /// Spawns every part of the plan on its own runtime, part i on parts[i], all in this process. Edges between
   /// parts cross in-memory links that copy bytes.
   SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::shared_ptr<Trace> trace = nullptr);
-  /// Spawns this process's part of the plan; the other processes of the cluster do the same with the same plan. Throws
-  /// Error in all of them if their plans differ, with the first difference, or if one does not come.
-  /// In an expendable process `generation` is the generation of the plan in rank 0, whose runs may be under way.
+  /// Spawns this process's part of the plan. The other processes of the cluster must do the same with the same plan.
+  /// Throws Error in all processes if their plans differ, with the first difference, or if a process does not come. An
+  /// expendable process passes as `generation` that of the plan in rank 0, whose runs may be in progress.
   SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
               std::shared_ptr<Trace> trace = nullptr, std::optional<std::uint64_t> generation = {});
-  /// Stops all actors and waits for them, for a limited time. On a thread of the runtime's actors it does not wait, and
-  /// a run that is in progress then leaves its parameters broken.
+  /// Stops all actors and waits until they have ended, at most 10 s for each part. Does not wait on a thread of the
+  /// runtime's actors. If a run was in progress and its actors may still write, the parameters that it writes are
+  /// broken.
   ~SpawnedPlan();
   SpawnedPlan(const SpawnedPlan&) = delete;
   SpawnedPlan& operator=(const SpawnedPlan&) = delete;
@@ -60,40 +62,44 @@ class SpawnedPlan {
   const Plan& plan() const;
   /// True if other processes run parts of the plan.
   bool is_shared() const;
-  /// The number of this spawning: counted in this process, or in the cluster, where all processes have the same number.
+  /// The number of this SpawnedPlan: counted in this process, or in the cluster, in which all processes have the same
+  /// number.
   std::uint64_t generation() const;
 
-  /// Starts a run and returns at once. Throws Error if one is in progress, an earlier one failed, or the parameters are
-  /// in use or broken.
+  /// Starts a run and returns at once. Throws Error if a run is in progress, if an earlier run failed, or if the
+  /// parameters are in use or broken.
   void start(const RunInfo& run);
-  /// True when the run that was started last is over: every slot is free, or it failed.
+  /// True if no run is in progress: every slot is free after the last run, or that run has failed.
   bool done();
-  /// True if that run is over, failed or not, and all actors came to its end in order: none has died or was given up.
+  /// True if every actor has finished the last run, with or without a failure. False if an actor died in the run, or if
+  /// the run was given up.
   bool drained() const;
-  /// True if that run was ended early by stop(), in whatever process.
+  /// True if the last run was ended early by stop() in this or another process.
   bool stopped() const;
-  /// Expendable processes that took no part in the last run, or not to its end. Known in rank 0.
+  /// Expendable processes that took no part in the last run, or left it before its end. Empty in ranks other than 0.
   std::vector<int> absent() const;
-  /// The root cause, if the run that is over failed.
+  /// The root cause if the last run has failed, else null. It may be known before the run is over.
   FailurePtr failure() const;
-  /// Waits for the end of the run. Throws Error with the root cause if it failed, and with a report if it stalled.
+  /// Waits for the end of the run. Throws Error with the root cause if the run has failed, with a report if it has
+  /// stalled, and on a thread of the runtime's actors.
   void wait(const WaitOptions& options = {});
-  /// Makes the run end early: all sources at the same step.
+  /// Makes the run end early: all sources end at the same step.
   void stop();
-  /// Calls back on any thread whenever a run is over. For callers that do not wait(): an actor posts to itself from
-  /// there.
+  /// Sets a function that is called, on any thread, whenever a run is over. For callers that do not wait(), such as an
+  /// actor, which posts itself a message in the callback.
   void on_over(std::function<void()> callback);
-  /// Gives the run up, with a report, if an actor has completed no firing for `limit`, counted over the calls. For
-  /// callers that do not wait().
+  /// Gives the run up, with a report, if the calls since start() have seen an executor complete no firing for more than
+  /// `limit`. For callers that do not wait().
   void check_progress(std::chrono::milliseconds limit);
 
-  /// Simulates the death of the process of an expendable part in this process: the actors of the part go at once, and
-  /// the run goes on without it.
+  /// Simulates the death of the process of an expendable part: stops the actors of the part, and the run goes on
+  /// without the part. Throws Error unless all parts are in this process and the part is expendable.
   void lose(int part);
 
-  /// A line for every actor that says for what it waits.
+  /// A text with a line for every actor, which says what the actor waits for.
   std::string describe();
-  /// The actors of a part, for tests that kill them: executors in the order of the plan, then proxies; the supervisor.
+  /// The actors of a part and their supervisor, for tests that kill them. actors() has the executors in the order of
+  /// the plan, then the proxies; actor_name() has the name of an actor by its position in actors().
   const std::vector<caf::actor>& actors(int part) const;
   const caf::actor& supervisor(int part) const;
   const std::string& actor_name(int part, std::size_t number) const;

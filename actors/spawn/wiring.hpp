@@ -10,9 +10,10 @@
 
 namespace troupe {
 
-/// The actors that are spawned for one part of a plan, a process, and the numbers of their ports: its executors, and
-/// for every other part with which it shares edges a proxy in place of all actors there. Both sides number the edges
-/// that cross alike, since both see the whole plan.
+/// The actors that are spawned for one part of a plan, that is in one process, and the edges of their ports. They are
+/// the executors of the part, and for every other part with which it shares edges a proxy that stands for all actors of
+/// that other part. Two proxies name an edge between their parts by its id, which is the same in both since each
+/// process has the whole plan.
 class Wiring {
  public:
   /// One actor of the part: an executor with its segments, or the proxy for the part `peer`.
@@ -20,10 +21,10 @@ class Wiring {
     std::string name;
     std::vector<std::int32_t> segments = {};
     int peer = kNone;
-    /// The part `peer` may be lost.
+    /// The run goes on if the part `peer` is lost.
     bool expendable = false;
     std::vector<EdgeId> inputs = {};
-    /// kNone for an output of an external actor that no actor reads.
+    /// The edge of each output; kNone for an output of an external actor that no actor reads.
     std::vector<EdgeId> outputs = {};
   };
 
@@ -32,7 +33,7 @@ class Wiring {
   const std::vector<Node>& nodes() const { return nodes_; }
   /// The parts with which this part shares edges.
   std::vector<int> peers() const;
-  /// The wires of every node, if `actors` are their actors.
+  /// The wire of every node, in the order of nodes(). actors[i] must be the actor of node i.
   std::vector<Wire> wires(const std::vector<caf::actor>& actors) const;
 
  private:
@@ -56,10 +57,11 @@ class Wiring {
   std::map<EdgeId, End> producers_;
 };
 
-/// Spawns the proxy for all actors of another part of the plan: the consumer of the edges that lead there and the
-/// producer of the edges that come from there. The proxy at the other end of the link does the reverse, so credits work
-/// as between neighbors. A slot that was sent over the link is free only when the consumers in the other part have
-/// returned it, and tensors that arrive lie in separate buffers, one for each slot.
+/// Spawns the proxy for all actors of another part of the plan. In this part the proxy is the consumer of the edges
+/// that lead to the other part, and the producer of the edges that come from it. A proxy at the other end of the link
+/// does the reverse, so the credit protocol works as within one part: a slot that was sent over the link is free only
+/// when the consumers in the other part have returned it. Tensors that arrive lie in separate buffers, one for each
+/// slot.
 caf::actor spawn_link_actor(caf::actor_system& system, const Wiring::Node& node, std::shared_ptr<Link> link);
 
 }  // namespace troupe

@@ -10,11 +10,12 @@
 
 namespace troupe {
 
-/// Copies of arrays on devices with separate memory: one for each device, shared by all users, while any of them holds
-/// it. An array with copies must not be written to. Thread-safe.
+/// Copies of host arrays in the memory of devices. All users of an array share one copy per device, which is freed when
+/// the last user drops its handle. An array must not be written to while a copy of it exists. Thread-safe.
 class DeviceArrays {
  public:
-  /// Waits for the end of the copy. Throws Error if the device is out of memory.
+  /// Returns the copy of the array on the device, with the array's shape and dtype. If no user holds a copy, makes one
+  /// and waits until it is complete. Throws Error if the device is out of memory.
   std::shared_ptr<const Tensor> copy_of(const Tensor& array, Device device) {
     const std::lock_guard lock(mutex_);
     std::erase_if(copies_, [](const auto& entry) { return entry.second.expired(); });
@@ -24,14 +25,14 @@ class DeviceArrays {
       copy = std::make_shared<const Copy>(Copy{array, array.to(device)});
       entry = copy;
     }
-    // Another user may have the same elements in another shape.
+    // The user for which the copy was made may have another shape or dtype over the same bytes.
     const auto view = std::make_shared<const View>(View{copy, copy->on_device.view(array.shape(), array.dtype(), 0)});
     return {view, &view->tensor};
   }
 
  private:
   struct Copy {
-    Tensor array;  // keeps the address from being reused
+    Tensor array;  // keeps the host memory alive, so that no other array gets its address
     Tensor on_device;
   };
   struct View {

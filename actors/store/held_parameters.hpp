@@ -12,32 +12,33 @@
 
 namespace troupe {
 
-/// A parameter that an external actor holds.
+/// A parameter, or some rows of it, that an external actor holds.
 struct HeldTensor {
   Tensor tensor;
-  /// Null if the actor only reads.
+  /// Counts the actor's updates. Null if the actor only reads the parameter.
   std::shared_ptr<UpdateCounter> updates;
 };
 
-/// The parameters of the store that an external actor holds. Every update is counted. An update that throws leaves the
-/// parameter half-written.
+/// The parameters of the store that an external actor holds. Every update is counted. If the function that writes
+/// throws, the parameter counts as half-written.
 class HeldParameters {
  public:
-  /// `holder` is the place of errors.
+  /// Sets the parameters. `holder` is the actor's name, with which the texts of errors begin.
   void hold(std::string holder, std::vector<HeldTensor> held) {
     holder_ = std::move(holder);
     held_ = std::move(held);
   }
   void clear() { held_.clear(); }
 
-  /// Parameter i. Throws Error if there is none of that number.
+  /// Parameter i. Throws Error if the actor holds no parameter i.
   const Tensor& tensor(std::size_t i) const;
   std::int64_t updates_of(std::size_t i) const;
-  /// Makes one update of parameter i. Throws Error if it is only read, or half-written.
+  /// Calls `write` with parameter i, and counts one update. Throws Error if the actor only reads the parameter, or if
+  /// it is half-written.
   void update(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
-  /// Makes one update of all written parameters. Throws Error if one is half-written.
+  /// Calls `write`, and counts one update of each parameter that the actor writes. Throws Error if one is half-written.
   void update_all(const std::function<void()>& write) { write_to_all(write, &UpdateCounter::finish_update); }
-  /// Writes to all written parameters as a part of their last update. Throws Error if one is half-written.
+  /// Like update_all(), but the writes are a part of the last update, so none is counted.
   void amend_all(const std::function<void()>& write) { write_to_all(write, &UpdateCounter::finish_amendment); }
 
  private:

@@ -11,13 +11,13 @@
 #include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 
-// The ways to borrow copies of a ParameterStore: for a run, and for reading again and again.
+// Two ways to borrow copies from a ParameterStore: Lease for one run, ParameterReader for repeated reads.
 
 namespace troupe {
 
-/// The copies that a run has borrowed. After a failed run the written copies are checked: the copies of a replica are
-/// whole if all have had the same number of updates, and broken otherwise. Copies that users' actors hold are whole
-/// unless an update of them has not ended.
+/// The copies that a run has borrowed. After a failed run the written copies of a replica are whole if all have had the
+/// same number of updates and each update has ended; otherwise all are broken. A copy in the argument `alone` of
+/// ParameterStore::borrow() is judged by itself: it is broken only if an update of it has not ended.
 class Lease {
  public:
   Lease() = default;
@@ -25,14 +25,17 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { end_dirty("the run was given up"); }
 
-  /// The run has succeeded.
+  /// Gives the copies back to the store after a run that has succeeded. A copy is broken if an update of it has begun
+  /// and not ended.
   void end_clean();
-  /// The run has failed, and no longer writes. The copies of `torn` replicas, whose updates differ between this store
-  /// and others, are broken in any case.
+  /// Gives the copies back to the store after a run that has failed and no longer writes. The copies of `torn`
+  /// replicas, whose numbers of updates differ between this store and others, are broken in any case.
   void end_dirty(const std::string& reason, const std::set<int>& torn = {}) { end_broken(reason, false, torn); }
-  /// For each replica, the numbers of updates of its copies under this lease: a single number if they are whole.
+  /// For each replica, the numbers of updates that the replica's written copies, except those in `alone`, have had
+  /// under this lease. If the copies are whole, there is a single number.
   std::map<int, std::set<std::int64_t>> updates() const;
-  /// The run was given up, and may still write.
+  /// Gives the copies of a run that was given up, and may still write, back to the store. All written copies are
+  /// broken.
   void abandon(const std::string& reason) { end_broken(reason, true, {}); }
 
  private:
@@ -40,7 +43,7 @@ class Lease {
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
-    bool alone;  // its number of updates may differ from the others'
+    bool alone;  // its number of updates may differ from that of the replica's other copies
   };
   std::map<int, std::set<std::int64_t>> updates_locked() const;
   void end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn);
@@ -51,21 +54,22 @@ class Lease {
   std::vector<Written> written_;
 };
 
-/// Borrows the same copies for reading again and again, at little cost if no run has written in between. Keeps the
-/// store alive. Not thread-safe, but several readers of one store may be used at once.
+/// Borrows the same copies for repeated reads. An access costs little if no copy of the store has changed since the
+/// last one. Keeps the store alive. Not thread-safe, but several readers of one store may be used at the same time.
 class ParameterReader {
  public:
-  /// Throws Error if the store does not have a copy.
+  /// Throws Error if the store lacks one of the copies.
   ParameterReader(std::shared_ptr<ParameterStore> store, std::vector<ParameterRef> refs);
 
   using Access = std::unique_ptr<ParameterReader, void (*)(ParameterReader*)>;
-  /// Borrows the copies for reading, and updates copies that are behind: no run can write to them while the result
-  /// lives. Throws Error if a run writes to a copy, or one is broken.
+  /// Borrows the copies for reading, and brings each to the value of the newest copy of its parameter. No run can
+  /// borrow them for writing while the result lives. Throws Error if a run writes to one of the copies, or if one is
+  /// broken.
   [[nodiscard]] Access access();
 
-  /// The copies at the last access, in the order of the references.
+  /// The tensors of the copies at the last access(), in the order of `refs`.
   std::span<const Tensor> tensors() const { return tensors_; }
-  /// Counts the accesses at which tensors() may have changed.
+  /// The number of calls of access() at which tensors() or their elements may have changed.
   std::uint64_t version() const { return version_; }
 
  private:

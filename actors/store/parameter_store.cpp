@@ -201,7 +201,7 @@ void ParameterStore::recover() {
     const auto version = state_->version_to_recover(name, parameter);
     for (auto& [replica, copy] : parameter.copies) {
       if (copy.broken.empty()) continue;
-      // The failed run may still write to the old tensor.
+      // Makes restore() allocate a new tensor: the failed run may still write to the old one.
       copy.abandoned = true;
       state_->restore(copy, parameter.info, version);
     }
@@ -219,7 +219,7 @@ std::set<std::string> names_of(const Stores& stores) {
   return names;
 }
 
-/// The store with the newest value, or nullptr.
+/// The store whose newest value of this name has the most updates. Null if no store has a whole value.
 const ParameterStore* newest_of(const Stores& stores, const std::string& name) {
   const ParameterStore* newest = nullptr;
   for (const auto& store : stores) {

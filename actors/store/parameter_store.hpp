@@ -13,13 +13,13 @@
 
 namespace troupe {
 
-/// The position of a training: the next step, and the batch and epoch that it reads.
+/// The position of a training: the next step, and the epoch and the batch that this step reads.
 struct TrainingPosition {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
-  /// The data of an epoch that was stopped in the middle: its rows, the rows of a batch, and a hash of the shards, 0
-  /// without shards.
+  /// The data of an epoch that was stopped in the middle: the rows of the data set, the rows of a batch, and the hash
+  /// of the layout of the data in the processes, 0 if the data set is whole.
   std::int64_t rows = 0;
   std::int64_t batch_rows = 0;
   std::int64_t layout = 0;
@@ -32,11 +32,11 @@ class UpdateCounter;
 
 /// Parameters and optimizer state, one copy per replica. The store outlives plans, which borrow copies for a run: to
 /// write (the plan works on the tensors in place, and is their only user) or to read (together with other readers).
-/// Each copy counts its updates. A copy that is behind another one is updated when it is borrowed. Copies that a failed
-/// run may have left half-written are refused until recover() or set().
+/// Each copy counts its updates. Before a copy is lent to a run, it gets the value of the newest copy of the parameter.
+/// A copy that a failed run may have left half-written is broken: it cannot be read or borrowed until recover() or
+/// set() has replaced its value.
 ///
-/// A copy lies on the device of its replica. Values can be read only at step boundaries: while a run writes, reading
-/// throws Error. Thread-safe.
+/// A copy lies on the device of its replica. While a run writes to a copy, get() and newest() throw Error. Thread-safe.
 class ParameterStore {
  public:
   struct Entry {
@@ -53,23 +53,27 @@ class ParameterStore {
 
   std::uint64_t seed() const;
 
-  /// Adds a copy unless the store has it. Its value is that of another copy, otherwise the one given to set(),
-  /// otherwise that of its initializer. A state that replicas have for themselves is initialized again if its shape has
-  /// changed. Throws Error if the store has the parameter with another shape or dtype, a run writes to it, or no copy
-  /// is whole.
+  /// Adds a replica's copy of a parameter unless the store has it. The value of the copy is that of the newest other
+  /// copy; if there is none, the start value from set(); if there is none, that of the initializer. A state that every
+  /// replica has for itself, see PlanParameter::per_replica, is erased in all replicas first if its shape or dtype has
+  /// changed. Throws Error if the store has the parameter or its start value with another shape or dtype, if a run
+  /// writes to the parameter, or if all its copies are broken.
   void add(const PlanParameter& parameter);
 
-  /// Notes the parameters that a plan trains, in its order. Perhaps only some of them are added here. Start values and
-  /// hash() depend on the order.
+  /// Notes the names and the order of the parameters that a plan trains. The store may get only some of them by add().
+  /// Initial values and hash() depend on the order.
   void note_order(const std::vector<PlanParameter>& parameters);
-  /// Everything in the store: first the trained parameters in the order of note_order(), then the rest by name.
+  /// The trained parameters of the store in the order of note_order(), then the others by name. States that every
+  /// replica has for itself, see PlanParameter::per_replica, are left out.
   std::vector<Entry> entries() const;
-  /// In place of a replica: the lowest replica with a copy in this process.
+  /// Stands for a replica: the lowest one with a copy in this store.
   static constexpr int kFirst = -1;
-  /// The value of a copy, in host memory. Throws Error if there is no such copy, a run writes to it, or it is broken.
+  /// Copies the value of a replica's copy to host memory. Throws Error if there is no such copy, if a run writes to it,
+  /// or if it is broken.
   Tensor get(const std::string& name, int replica = kFirst) const;
-  /// Writes the value into all copies, and makes broken copies whole. If the parameter is not in the store yet, it will
-  /// start with the value. Throws Error if shape or dtype differ, or while a run uses the parameter.
+  /// Writes the value into all copies of the parameter, which are whole afterwards. If the store lacks the parameter,
+  /// keeps the value as its start value. Throws Error if the value is null or has another shape or dtype than the
+  /// parameter, or while a run uses the parameter.
   void set(const std::string& name, const Tensor& value);
 
   /// A value with its number of updates.
@@ -77,46 +81,49 @@ class ParameterStore {
     std::int64_t updates = 0;
     Tensor value;
   };
-  /// The newest whole copy, in host memory, or the start value from set(). Nothing if there is neither. Throws Error
-  /// while a run writes to the parameter.
+  /// The value of the whole copy with the most updates, in host memory. If the store lacks the parameter, its start
+  /// value. Nothing if there is neither. Throws Error while a run writes to the parameter.
   std::optional<Version> newest(const std::string& name) const;
-  /// The number of updates of newest(). Nothing if there is no such version.
+  /// The number of updates of newest(), nothing if that has no value. Does not throw while a run writes.
   std::optional<std::int64_t> newest_updates(const std::string& name) const;
-  /// Like set(), with the number of updates of another store's value.
+  /// Like set(), with a value and its number of updates from another store. Shape and dtype must be those of the
+  /// parameter.
   void adopt(const std::string& name, const Version& version);
-  /// The names of entries() and of all start values from set(). States that replicas have for themselves, see
-  /// PlanParameter::per_replica, are in neither.
+  /// The names of entries(), and of all start values.
   std::vector<std::string> names() const;
-  /// The names of the start values from set() that no plan has used yet.
+  /// The names of all start values: values from set() or adopt() of parameters that no plan has added yet.
   std::vector<std::string> unclaimed() const;
-  /// Drops such a start value, if there is one of that name.
+  /// Drops the start value of this name, if there is one.
   void forget(const std::string& name);
 
   TrainingPosition position() const;
   void set_position(const TrainingPosition& position);
 
-  /// Borrows copies for a run, and updates copies that are behind. Waits for a ParameterReader that is reading. Copies
-  /// in `alone`, a part of the written ones, may be updated at another pace than the rest of their replica. Throws
-  /// Error if another run uses copies in a conflicting way, or if one is broken. The lease must not outlive the store.
+  /// Borrows copies for a run, and brings each to the value of the newest copy of its parameter. Waits, at most 10 s,
+  /// for ParameterReaders that read the `written` copies. The copies in `alone`, a part of the written ones, may get
+  /// another number of updates than the other copies of their replica. Throws Error if a run writes to one of the
+  /// copies, if one of the written copies is still read, or if one is broken. The lease must not outlive the store.
   Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower,
                const std::vector<ParameterRef>& alone = {});
-  /// A text that names the broken replicas and the reasons. Empty if no copy is broken.
+  /// A text that names the replicas with broken copies and the reasons. Empty if no copy is broken.
   std::string broken() const;
-  /// Replaces broken copies by the newest whole copy of another replica. States that a replica has for itself are
-  /// initialized again. Throws Error if there is no whole copy.
+  /// Gives broken copies the value of the newest whole copy of the parameter. Broken states that every replica has for
+  /// itself, see PlanParameter::per_replica, are initialized again. Throws Error if any other parameter has no whole
+  /// copy, or if a run uses a broken copy.
   void recover();
 
-  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica, in order. For kFirst, a parameter that no plan
-  /// has needed here counts with its start value. Throws Error like get().
+  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica, in the order of note_order(). For kFirst, a
+  /// parameter that the store lacks counts with its start value. Throws Error like get().
   std::string hash(int replica = kFirst) const;
-  /// Number of elements of all trained parameters.
+  /// The number of elements of the trained parameters that are in the store.
   std::int64_t trained_elements() const;
 
-  /// The tensor of a copy, or of some of its rows, for plans that have or will have a lease. Nothing: all rows.
+  /// The tensor of a copy, or a view of some of its rows (nothing: all rows). The elements may be used only under a
+  /// lease. Throws Error if there is no such copy.
   const Tensor& borrowed(const ParameterRef& ref) const;
   Tensor borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
-  /// The counter of a copy, or of some of its rows, which count separately during a run. After the run the count of the
-  /// copy is the largest count of its rows.
+  /// The counter of a copy, or a separate counter for some of its rows. At the end of a run the copy takes the largest
+  /// count of its rows.
   std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref, const std::optional<RowRange>& rows = {}) const;
 
  private:
@@ -129,14 +136,15 @@ class ParameterStore {
   std::unique_ptr<State> state_;
 };
 
-/// The stores of the parts of one training.
+/// The stores of one training: one for each part of the training's plan that this process runs.
 using Stores = std::vector<std::shared_ptr<ParameterStore>>;
 
-/// Sets the stores to the newest values that any of them has. Does nothing if a store is broken. Throws Error while a
-/// run writes to a store.
+/// Brings every value to the version with the most updates that any of the stores has. Does nothing if a store has a
+/// broken copy. Throws Error if a run uses a parameter whose versions differ.
 void synchronize(const Stores& stores);
 
-/// Replaces broken copies by the newest whole copy in any of the stores. Throws Error if there is none.
+/// Calls ParameterStore::recover() of each store with broken copies. A parameter without a whole copy in such a store
+/// first gets the newest whole value of the other stores. Throws Error if no store has one.
 void recover(const Stores& stores);
 
 }  // namespace troupe

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// Limit of the wait for a reader that is in the middle of a prediction when a run begins.
+/// The longest time that a writer waits for ParameterReaders that read the copies at that moment.
 constexpr std::chrono::seconds kAccessLimit{10};
 
 std::string describe(const ParameterRef& ref) {
@@ -175,7 +175,7 @@ void ParameterStore::State::refresh(const ParameterRef& ref) {
   auto& copy = find(ref);
   const auto* newest = newest_whole(parameters.at(ref.name));
   if (newest == nullptr || newest->counter->updates() == copy.counter->updates()) return;
-  // A run that writes the newest copy is at a step boundary only when it ends.
+  // The newest copy may be half-written as long as a run writes to it, so its value is not taken.
   if (!newest->writer.empty()) return;
   copy_and_wait(newest->tensor, copy.tensor);
   copy.counter->reset(newest->counter->updates());

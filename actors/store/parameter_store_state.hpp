@@ -19,22 +19,22 @@ namespace troupe {
 
 struct ParameterStore::Copy {
   Tensor tensor;
-  // Shared with the plan: an abandoned plan may still count.
+  // Shared with the actors that update the copy: those of a run that was given up may still count.
   std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
-  /// Counters of the rows that actors update separately.
+  /// The counters of rows that different actors update, such as the shards of a parameter.
   std::map<RowRange, std::shared_ptr<UpdateCounter>> of_rows = {};
   int readers = 0;
-  int accesses = 0;    // ParameterReaders that read it now
-  std::string writer;  // the run that borrows it to write, or empty
-  std::string broken;  // the reason if it is broken, or empty
-  /// An abandoned run may still write to the tensor.
+  int accesses = 0;    // number of ParameterReaders that read the copy now
+  std::string writer;  // the run that has borrowed the copy to write, or empty
+  std::string broken;  // the reason if the copy is broken, or empty
+  /// A run that was given up may still write to the tensor.
   bool abandoned = false;
 
   bool is_being_updated() const;
   bool may_still_be_written() const;
-  /// Sets the counters of rows to the count of the whole copy.
+  /// Called when a run begins: sets the counters of rows to the count of the whole copy.
   void begin_apart() const;
-  /// Sets the count of the whole copy to the largest count of its rows.
+  /// Called when a run ends: sets the count of the whole copy to the largest count of its rows.
   void end_apart() const;
 };
 
@@ -42,40 +42,42 @@ struct ParameterStore::Parameter {
   TensorInfo info;
   bool trainable = false;
   std::map<int, Copy> copies;  // by replica
-  /// The initializer of a state that every replica has for itself; see PlanParameter::per_replica.
+  /// Set for a state that every replica has for itself, see PlanParameter::per_replica: its initializer.
   std::optional<Initializer> per_replica = {};
 };
 
-/// A copy in host memory.
+/// Copies a tensor to new host memory.
 Tensor host_clone(const Tensor& tensor);
 
-/// State that the store, its leases and its readers share. The caller holds the mutex; functions that may wait take the
-/// lock.
+/// State that the store, its leases and its readers share. The caller of a function must hold the mutex. A function
+/// that may wait takes the caller's lock as an argument.
 struct ParameterStore::State {
   explicit State(std::uint64_t seed_of_all) : seed(seed_of_all) {}
 
   const Copy& find(const ParameterRef& ref) const;
   Copy& find(const ParameterRef& ref);
   const Copy* newest_whole(const Parameter& parameter) const;
-  /// The version of that copy. Its value is the tensor of the copy.
+  /// The version of newest_whole(), nothing if that is null. Version::value shares the memory of the copy.
   std::optional<Version> newest(const Parameter& parameter) const;
-  /// The value from ParameterStore::set() with which a parameter starts that no plan has used yet.
+  /// The value that ParameterStore::set() or adopt() has kept for a parameter that no plan has added yet, or nothing.
   std::optional<Version> start_value(const std::string& name) const;
-  /// Forgets the state of this name that replicas have for themselves if its shape differs: the plan has another
-  /// layout. Throws Error while a run uses it.
+  /// Erases the planned state in all replicas if it is per_replica and the plan gives it another shape or dtype. Throws
+  /// Error while a run uses the state.
   void drop_misfit_state(const PlanParameter& planned);
   Tensor first_value(const PlanParameter& planned, const Parameter& parameter);
   void check_free(const ParameterRef& ref, bool to_write) const;
   void check_whole(const ParameterRef& ref) const;
-  /// Waits for a limited time until no ParameterReader reads the copies.
+  /// Waits until no ParameterReader reads the copies, at most kAccessLimit.
   void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
-  /// Writes a value into all copies of a parameter, or keeps it as the start value. Throws Error while a run uses one.
+  /// Writes a version into all copies of a parameter, or keeps it as the start value if the store lacks the parameter.
+  /// Throws Error while a run uses one of the copies.
   void adopt(std::unique_lock<std::mutex>& lock, const std::string& name, const Version& version);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   void refresh(const ParameterRef& ref);
-  /// The value that replaces broken copies. There must be a whole copy, unless every replica has the state for itself.
+  /// The version that replaces broken copies: the newest whole copy, which must exist. For a state that every replica
+  /// has for itself: its initial value, with 0 updates.
   Version version_to_recover(const std::string& name, const Parameter& parameter) const;
-  /// Writes the start value of a parameter.
+  /// Initializes the value of a parameter from the seed and the position of its name in `trained`.
   void fill(const Tensor& value, const std::string& name, const Initializer& initializer) const;
   std::string describe_broken() const;
 
@@ -86,11 +88,11 @@ struct ParameterStore::State {
   const std::uint64_t seed;
   mutable std::mutex mutex;
   mutable std::condition_variable access_over;
-  std::vector<std::string> trained;  // names in order; the store may lack some of them
+  std::vector<std::string> trained;  // names in the order of note_order(); the store may lack some of the parameters
   std::map<std::string, Parameter> parameters;
   std::map<std::string, Version> start_values;
   TrainingPosition position;
-  /// Counts the events after which a copy may be another tensor, hold other elements, or be in use by a writer.
+  /// Incremented when a copy may have got another tensor or other elements, and when a run borrows copies to write.
   std::uint64_t changes = 1;
 };
 

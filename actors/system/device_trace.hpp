@@ -7,18 +7,18 @@
 
 namespace troupe {
 
-/// Records in a trace when the work of one stream ran. A device with memory of its own has two lines: the host launched
-/// the work, and the device ran it. Used on the thread of the stream.
+/// Adds events to a trace that say when the work of one stream ran. On a device with memory of its own, each piece of
+/// work gets two events: its launch on the host, and its run on the device. Used on the thread that uses the stream.
 class DeviceTrace {
  public:
   /// On a device with memory of its own, waits until the stream is idle, to relate the clock of the device to the clock
-  /// of the host.
+  /// of the host. `stream` must outlive this object.
   DeviceTrace(std::shared_ptr<Trace> trace, Stream& stream);
 
   /// Called before work runs or is launched.
   void begin();
-  /// Called when the work has run or has been launched. `work` describes it, without times. The line of the device is
-  /// added once the device has run the work.
+  /// Called when the work has run or has been launched. `work` describes it, without times. The event of the run on the
+  /// device is added once the device has run the work, if the device measures times.
   void end(Trace::Event work);
 
  private:

@@ -21,7 +21,7 @@ namespace troupe {
 
 namespace {
 
-/// The runtime whose actors this thread runs.
+/// The Runtime::State of the runtime to whose actor system this thread belongs; null on other threads.
 thread_local const void* runtime_of_thread = nullptr;
 
 /// Throws Error if `count` more threads cannot be made.
@@ -51,7 +51,7 @@ struct Runtime::State {
   ~State() {
     if (left_behind.empty()) return;
     std::fprintf(stderr, "[runtime] %s never returned; its thread is left behind\n", left_behind.c_str());
-    // The destructor of the actor system would wait for that thread forever.
+    // The destructor of the actor system would wait forever for the thread that is stuck.
     (void)system.release();
     (void)config.release();
   }
@@ -72,7 +72,7 @@ Runtime::Runtime(RuntimeOptions options) {
   if (options.workers < 0) throw Error("runtime", "the number of workers must not be negative");
   if (options.workers == 0) options.workers = usable_cores();
   state_ = std::make_shared<State>(options);
-  // CAF does not survive a failure to make a thread.
+  // Checked before CAF makes its threads, because CAF does not survive a failure to make one.
   if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
   state_->config = std::make_unique<caf::actor_system_config>();
   register_messages<caf::id_block::troupe>(*state_->config);

@@ -18,20 +18,22 @@ struct RuntimeOptions {
   /// Number of logical CPU devices that devices() lists. 0: all GPUs of the machine, or usable_cores() CPU devices if
   /// it has none. A strategy may name other devices, such as cpu:7 on two cores: a logical device is a thread.
   int cpu_devices = 0;
-  /// Segments run on dedicated threads, each bound to a core. If false, everything runs on the workers.
+  /// An executor with a segment that has PlanSegment::own_thread runs on a dedicated thread, which is bound to a core
+  /// if the device is a CPU. If false, every executor runs on the workers.
   bool own_threads = true;
-  /// If set, there are no threads: a caller that waits for a run drives CAF's test scheduler, which picks the next
-  /// actor at random by this seed.
+  /// If set, the actor system has no threads: a caller that waits for a run drives a test scheduler, which picks the
+  /// next actor at random by this seed.
   std::optional<std::uint64_t> test_seed = {};
-  /// Time for which a thread polls for messages before it sleeps: threads of segments, and workers if the process has a
-  /// core for each of its threads. The default is as long as a short step of a GPU, whose next launch would wait for a
-  /// sleeping thread to wake. Segments on cores, which other threads may need, poll for kPollOnCores at most.
+  /// Time for which an idle thread polls for messages before it sleeps. Dedicated threads of segments poll if
+  /// `cpu_devices` is at most usable_cores(), workers while each awake thread of the process that runs actors has a
+  /// core. The default is as long as a short step of a GPU, whose next launch would wait for a sleeping thread to wake.
+  /// Threads of segments on CPU devices poll for kPollOnCores at most, because other threads may need their cores.
   std::chrono::microseconds busy_poll{200};
   static constexpr std::chrono::microseconds kPollOnCores{50};
 };
 
 /// The actor system and this machine's devices. A handle: copies share the actor system, which lives until the last
-/// copy and the last plan spawned on it are destroyed. Thread-safe, except run_one().
+/// copy and the last plan spawned on it are destroyed. Thread-safe, except run_one() and draw().
 class Runtime {
  public:
   /// Makes an actor system. Throws Error if an option is out of range or the threads cannot be made.
@@ -47,9 +49,10 @@ class Runtime {
   const std::vector<Device>& devices() const;
   const RuntimeOptions& options() const;
 
-  /// Lets one actor handle one message on the test scheduler. Returns false if there is no message.
+  /// With RuntimeOptions::test_seed: lets one actor, picked by the seed, handle one message. Returns false if no actor
+  /// has mail.
   bool run_one() const;
-  /// A number below `count`, drawn from the test seed.
+  /// The next random number below `count`, drawn from the test seed.
   std::size_t draw(std::size_t count) const;
   /// True on a thread of the actor system that this runtime made. Such a thread must not wait for the system's actors.
   /// Always false on an existing actor system.

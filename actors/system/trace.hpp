@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// Records when each task fired. Thread-safe. A plan without a trace pays nothing.
+/// Records when each task of a plan fired. Thread-safe. A plan that is spawned without a trace spends no time on
+/// recording.
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,7 +25,7 @@ class Trace {
 
   void add(Event event);
   std::vector<Event> events() const;
-  /// Writes the events for chrome://tracing and Perfetto.
+  /// Writes the events as JSON for chrome://tracing and Perfetto. Throws Error if the file cannot be written.
   void write(const std::filesystem::path& file) const;
 
  private:

@@ -9,19 +9,22 @@
 
 namespace troupe {
 
-/// The part of one rank of a process in a collective that the conductor has begun.
+/// The part of one rank in a collective that a conductor has begun. A conductor is an actor that begins collectives for
+/// the ranks of its process.
 struct RankWork {
-  /// Null once the rank has completed it or given it up.
+  /// The work of the collective. Null once the rank has completed its part, has failed in it or skips it.
   std::shared_ptr<Work> work = nullptr;
-  /// The number of the rank among those of its communicator in this process.
+  /// The number of the rank among the ranks of its Communicator object in this process. Always 0 on the host, where
+  /// each rank has an object of its own.
   std::size_t local = 0;
-  /// The result of a collective that does not work in place. The output in the plan belongs to the rank's actor, which
-  /// has not fired yet. The next collective that this object carries overwrites the result.
+  /// The result of a collective that does not work in place; null if the collective works in place. The result cannot
+  /// be written to the output of the rank's actor, which has not taken a slot yet: the actor copies it there later. The
+  /// next collective that reuses this object overwrites the result.
   Tensor output = {};
 };
 
-/// A collective that the conductor has begun, on the edge to the actors of the ranks of its process. An actor uses the
-/// element of its own rank until it returns the slot of the edge.
+/// A collective that a conductor has begun. It travels on the edge from the conductor to the actors of the ranks of the
+/// conductor's process. Each actor uses the element of its own rank until it returns the slot of the edge.
 struct CollectiveStart {
   explicit CollectiveStart(std::size_t count) : ranks(count) {}
 

@@ -26,8 +26,8 @@ inline TaskFactory function_task(FunctionTask::Function function) {
   };
 }
 
-/// A source of two functions: `rows` returns the number of rows of a step, none after the last step; `fill` sets the
-/// elements of the outputs.
+/// A source made of two functions. `rows` returns the number of rows of a step, or nothing if there is no such step;
+/// `fill` writes the elements of the outputs.
 class FunctionSource final : public Task {
  public:
   using Rows = std::function<std::optional<std::int64_t>(std::int64_t step)>;

@@ -9,7 +9,7 @@ void OpTask::prepare(std::int64_t rows) {
   const auto call = with_rows(call_, rows);
   const auto& kernel = kernels_.add(rows, has_empty_tensor(call) ? nullptr : make_kernel(call, device_));
   if (kernel) scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes());
-  // The kernel in use may have left the cache.
+  // The cache may have dropped the kernel that fire() ran last, so the next fire() looks its kernel up again.
   rows_ = -1;
 }
 

@@ -7,11 +7,12 @@
 
 namespace troupe {
 
-/// Runs the kernel of one op. A kernel is prepared and cached for each recent number of rows. An empty batch reaches no
-/// kernel: its outputs are empty or zero.
+/// Runs the kernel of one op. A kernel is prepared and cached for each recent number of rows. An op with an empty input
+/// or output runs no kernel unless it accepts empty tensors: its outputs are set to zero, and an update changes
+/// nothing.
 class OpTask final : public Task {
  public:
-  /// `call` has symbolic shapes.
+  /// The shapes of `call` may have a symbolic batch axis; each firing says how many rows it has.
   OpTask(OpCall call, Device device) : call_(std::move(call)), device_(device) {}
 
   bool runs_on_device() const override { return true; }
@@ -21,7 +22,7 @@ class OpTask final : public Task {
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   bool fire(const Firing& firing) override;
 
-  /// Maximum number of cached kernels.
+  /// The maximum number of cached kernels. The least recently used one is dropped first.
   static constexpr std::size_t kMaxKernels = 8;
 
  private:

@@ -16,32 +16,35 @@ namespace troupe {
 class Recording;
 class ShardLog;
 
-/// The objects that the names in a plan stand for, in one spawning of it. The same plan can be spawned with another
+/// The objects that the names in a plan stand for when the plan is spawned. The same plan can be spawned with another
 /// context.
 class SpawnContext {
  public:
   /// Parameters and optimizer state. If null, spawning makes a new store with seed 0.
   std::shared_ptr<ParameterStore> store;
   std::map<std::string, Dataset> sources;
-  /// The arrays of the sources that are kept on devices. Plans with the same object share them.
+  /// Copies, in the memory of devices, of arrays of the sources. Plans that are spawned with the same object share the
+  /// copies.
   std::shared_ptr<DeviceArrays> device_arrays = std::make_shared<DeviceArrays>();
   /// By name: the ends of a communicator in this process, which together have all ranks of the process. There is one
-  /// end for each rank on the host, and one end for all ranks whose tensors stay on devices. Null ends, those of other
-  /// processes, are left out. Spawning makes missing communicators, between the parts in this process or over the
-  /// cluster.
+  /// end for each rank on the host, and one end for all ranks whose tensors stay on devices. Null ends, which stand for
+  /// ranks of other processes, are ignored. Spawning makes the communicators that are missing here, between the parts
+  /// in this process or over the cluster.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
-  /// Tasks by their kind. They take precedence over registered ones.
+  /// Makers of tasks by PlanTask::kind. They take precedence over those of register_task().
   std::map<std::string, TaskFactory> tasks;
-  /// Counts what shards and dispatchers do, if set.
+  /// If set, parameter shards and dispatchers count in it the gradients that they apply or drop, by staleness, and note
+  /// the end of the run.
   std::shared_ptr<ShardLog> shard_log;
-  /// If set, shards and dispatchers write their decisions to `record`, or repeat those of `replay`.
+  /// If set, parameter shards and dispatchers write the decisions that depend on the order of messages to `record`, or
+  /// repeat those of `replay`.
   std::shared_ptr<Recording> record;
   std::shared_ptr<const Recording> replay;
 
-  /// The process that failures name; -1 if the plan has one part. SpawnedPlan sets it.
+  /// The rank of this process, which failures name; -1 if the plan has one part. SpawnedPlan sets it.
   int process = -1;
 
-  /// Throw Error if the context has no object of that name.
+  /// These functions throw Error if the context has no object of that name.
   const Dataset& source(const std::string& name) const;
   const std::vector<std::shared_ptr<Communicator>>& ends_of(const std::string& communicator) const;
 };

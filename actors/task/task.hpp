@@ -15,7 +15,7 @@ namespace troupe {
 
 struct CollectiveStart;
 
-/// No limit, as a number of steps or as the step at which a run ends.
+/// Stands for "no limit", both as a number of steps and as the step at which a run ends.
 inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
 /// The steps of one run.
@@ -24,7 +24,7 @@ struct RunInfo {
   /// The maximum number of steps that sources emit. By default the run ends when they have no more data.
   std::int64_t max_steps = kLastStep;
   std::int64_t epoch = 0;
-  /// The batch of the epoch that the first step reads.
+  /// The number, within the epoch, of the batch that the first step reads.
   std::int64_t first_batch = 0;
 
   bool operator==(const RunInfo&) const = default;
@@ -40,15 +40,16 @@ inline std::int64_t end_of(const RunInfo& run) {
   return step_after(run.first_step, run.max_steps);
 }
 
-/// The tensors and the stream of one firing of a task. Tensors have the rows of this firing.
+/// The tensors and the stream of one firing of a task. Tensors with a batch axis have `rows` rows.
 struct Firing {
   std::span<const Tensor> inputs;
   std::span<const Tensor> outputs;
   std::int64_t step = 0;
   std::int64_t rows = 0;
   KernelContext context;
-  /// The collective on the edge from a conductor to the ranks of its process: the conductor's task sets it, the tasks
-  /// of the ranks read it. `*start` is null if the conductor could not begin; `start` is null for other tasks.
+  /// The collective on the edge from a conductor, which begins collectives, to the ranks of its process: the
+  /// conductor's task sets it, the tasks of the ranks read it. `*start` is null if the conductor could not begin;
+  /// `start` is null for other tasks.
   std::shared_ptr<CollectiveStart>* start = nullptr;
 };
 
@@ -58,21 +59,24 @@ class Task {
   virtual ~Task() = default;
 
   /// True if the task only launches work on the stream of its firing, on tensors of the stream's device. Any other task
-  /// reads and writes host memory, so its actor has its place on a CPU device; see host_side().
+  /// reads and writes host memory, so its actor must have its place on a CPU device; see host_side() in
+  /// actors/plan/place.hpp.
   virtual bool runs_on_device() const { return false; }
 
-  /// True if inputs may lie on other devices than the task's place. They are not copied to the place.
+  /// True if the task reads inputs on any device. An input that lies on another device than the task's place is then
+  /// not copied to the place.
   virtual bool reads_any_device() const { return false; }
 
   /// True if fire() only launches kernels, copies and zeroing on its stream, the same ones for the same number of rows
-  /// and the same memory, so that they can be captured and launched again without fire(). They access inputs, outputs
-  /// and scratch only; other memory of the device is read only if it is never written. Captured work that shares no
-  /// inputs, outputs or scratch runs concurrently.
+  /// and the same memory, so that they can be captured and launched again without fire(). The captured work may access
+  /// inputs, outputs and scratch, and may read other memory of the device to which no work ever writes. Captured works
+  /// of several tasks that share no inputs, outputs or scratch run concurrently.
   virtual bool capturable() const { return false; }
-  /// The objects that the work of the last fire() needs for as long as it may be launched again; null if none.
+  /// The objects that the work of the last fire() refers to, to be kept as long as the captured work may be launched
+  /// again. Null if there are none.
   virtual std::shared_ptr<const void> resources() const { return nullptr; }
 
-  /// Prepares kernels. Called before the first firing with this number of rows.
+  /// Prepares kernels for firings with this number of rows. Called before the first such firing.
   virtual void prepare(std::int64_t /*rows*/) {}
   /// Scratch memory for the firings prepared so far, in bytes.
   virtual std::size_t scratch_bytes() const { return 0; }
@@ -81,22 +85,22 @@ class Task {
 
   /// True for sources, which have no inputs from other actors.
   virtual bool is_source() const { return false; }
-  /// For sources: the number of rows of the next firing; none after the last firing.
+  /// For sources: the number of rows of the next firing; nothing after the last firing.
   virtual std::optional<std::int64_t> next_rows() { return std::nullopt; }
-  /// For sources: the number of steps that the run that has just begun can have, if it is known. Several sources of a
-  /// plan then end at the same step. A source whose end is unknown until it is reached may leave the other sources a
-  /// few steps ahead.
+  /// For sources: the number of steps for which there is data in the run that begin() has begun; nothing if it is
+  /// unknown. If all sources of a plan know it, they end at the same step. A source without a known number may end when
+  /// other sources are a few steps ahead.
   virtual std::optional<std::int64_t> steps_left() const { return std::nullopt; }
 
-  /// Fires. Returns false if the firing is not complete; advance() follows. Throws if the work of the firing fails, and
-  /// EndRun if the work is done but the run should end.
+  /// Does the work of a firing. Returns false if the firing is not complete: advance() is called later. Throws if the
+  /// work fails, and EndRun if the work is done but the run should end.
   virtual bool fire(const Firing& firing) = 0;
-  /// Continues a firing that is not complete. Returns whether it is complete now.
+  /// Continues a firing that is not complete, after a call of `wake`. Returns whether the firing is complete now.
   virtual bool advance(const Firing& /*firing*/) { return true; }
-  /// Called instead of fire(), once a step, in a step that has failed before this task. The tensors of the firing may
-  /// be missing.
+  /// Called once instead of fire() in a step that has failed before this task fired. The tensors of the firing may be
+  /// null.
   virtual void skip(const Firing& /*firing*/, const FailurePtr& /*failure*/) {}
-  /// A text that names the work for which an incomplete firing waits.
+  /// A text that names the work for which an incomplete firing waits, for stall reports.
   virtual std::string waits_for() const { return {}; }
 };
 

@@ -16,7 +16,7 @@ class BusyThreads {
   BusyThreads(const BusyThreads&) = delete;
   BusyThreads& operator=(const BusyThreads&) = delete;
 
-  /// One of the threads sleeps for the lifetime of the object.
+  /// Counts one of the threads as asleep for the lifetime of the object.
   class Asleep {
    public:
     Asleep() { --total_; }

@@ -12,13 +12,14 @@ namespace {
 using Path = std::filesystem::path;
 using Quota = std::optional<double>;
 
-/// Quota and period are in microseconds. A quota of -1 means that there is none.
+/// The quota in cores: the CPU time `quota` that a group may use in each `period`, both in microseconds. In cgroup v1 a
+/// quota of -1 means no limit.
 Quota cores_of(std::int64_t quota, std::int64_t period) {
   if (quota <= 0 || period <= 0) return std::nullopt;
   return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-/// cgroup v2 has one file, `cpu.max`, with the quota, or `max`, and the period.
+/// cgroup v2 has one file, `cpu.max`, with the quota and the period; the quota is `max` if there is no limit.
 Quota quota_of_unified(const Path& group) {
   std::ifstream file(group / "cpu.max");
   std::int64_t quota = 0, period = 0;
@@ -38,13 +39,13 @@ Quota smaller(Quota a, Quota b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
-/// The smallest quota from the mounted group down to `group`. In a container whose mount begins at its own group, the
-/// groups below may be missing.
+/// The smallest quota of the groups on the path from `mount` down to `group`. Groups without a readable file count as
+/// unlimited: in a container whose mount begins at its own group, the rest of the path may be missing.
 Quota smallest(const Path& mount, const Path& group, Quota (*quota_of)(const Path&)) {
   auto quota = quota_of(mount);
   auto at = mount;
   for (const auto& name : group.relative_path()) {
-    // The group lies outside the mount.
+    // From here on the path lies outside the mount, where no file can be read.
     if (name == "..") break;
     at /= name;
     quota = smaller(quota, quota_of(at));

@@ -10,8 +10,9 @@ namespace troupe {
 /// that contains proc and sys/fs/cgroup.
 std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
 
-/// Number of threads that `cores` cores run at once within a quota: whole cores, at least one. One thread more would
-/// use up the quota before the end of a period, and all threads would wait for the next period.
+/// Number of threads that can run at once on `cores` cores within a quota: whole cores, at least one; `cores` if there
+/// is no quota. One thread more would use up the quota before the end of a period, and all threads would wait for the
+/// next period.
 int cores_within(int cores, std::optional<double> quota);
 
 }  // namespace troupe

@@ -4,8 +4,9 @@
 
 namespace troupe {
 
-/// Calls a function on one thread at a time, without a lock that other threads could wait for. A call while the
-/// function runs, also from inside the function, returns at once and makes the function run once more. Thread-safe.
+/// Calls a function on one thread at a time, without a lock that other threads could wait for. A call() while the
+/// function runs, also from inside the function, returns at once; the running call() then calls its function once more.
+/// All calls of an object must pass the same function. Thread-safe.
 class OneAtATime {
  public:
   /// The function must not throw.

@@ -5,7 +5,8 @@
 
 namespace troupe {
 
-/// Segments that can fire, in the order in which they became ready, each at most once. Allocates only in reserve().
+/// The numbers of the segments of one SegmentActor that can fire now, first in, first out. A segment must be in the
+/// queue at most once. Allocates only in reserve().
 class ReadyQueue {
  public:
   /// Makes room for `capacity` segments, at least 1. The queue must be empty.

@@ -11,7 +11,8 @@ namespace troupe {
 namespace {
 
 const std::vector<int>& allowed_cores() {
-  // The mask is read once, before any thread is bound: a bound thread sees its own core only.
+  // The affinity mask is read once, by the first call, which comes before any thread is bound: a bound thread would
+  // read its own core only.
   static const std::vector<int> cores = [] {
     std::vector<int> allowed;
     cpu_set_t set;
@@ -33,7 +34,8 @@ int usable_cores() {
 
 void pin_this_thread(int i) {
   const auto& cores = allowed_cores();
-  // With a quota, the kernel chooses the cores: other containers share them and would bind threads to the same cores.
+  // With a CPU quota no thread is bound, and the operating system chooses the cores: other containers share the cores
+  // and would bind their threads to the same ones.
   if (usable_cores() < static_cast<int>(cores.size())) return;
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -7,7 +7,11 @@
 
 namespace troupe::bench {
 
+namespace {
+
 using Clock = std::chrono::steady_clock;
+
+}  // namespace
 
 std::unique_ptr<Strategy> strategy_on(const std::string& device, const std::string& name) {
   const auto places = parse_devices(device);

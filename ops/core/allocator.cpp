@@ -60,7 +60,7 @@ void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
   try {
     cached_[rounded(bytes)].push_back(block);
     cached_bytes_ += rounded(bytes);
-    // AddressSanitizer then reports an access to a cached block like an access to freed memory.
+    // AddressSanitizer reports an access to a poisoned block like an access to freed memory.
     ASAN_POISON_MEMORY_REGION(block, rounded(bytes));
   } catch (const std::bad_alloc&) {
     std::free(block);

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Memory of CPU tensors. Blocks are aligned to 64 bytes. Released blocks are kept for reuse, so that building the same
-/// plan again needs no system allocation. Thread-safe.
+/// Allocates the memory of CPU tensors in blocks aligned to 64 bytes. Keeps up to 256 MiB of released blocks for reuse,
+/// so that building the same plan again needs few system allocations. Thread-safe.
 class Allocator {
  public:
   static constexpr std::size_t kAlignment = 64;
@@ -19,32 +19,33 @@ class Allocator {
 
   /// The contents of a new block: zeroed, or not set.
   enum class Contents { zeros, any };
-  /// A block of at least `bytes`; null for 0 bytes. Throws Error if out of memory.
+  /// Returns a block of at least `bytes` bytes; null for 0 bytes. Throws Error if the process is out of memory.
   std::byte* allocate(std::size_t bytes, Contents contents = Contents::zeros);
-  /// Releases a block that came from `allocate(bytes)`.
+  /// Releases a block that came from `allocate(bytes)`; ignores null.
   void release(std::byte* block, std::size_t bytes) noexcept;
 
-  /// Bytes in use, in whole blocks.
+  /// Bytes of the blocks in use, each rounded up to the alignment. Cached blocks do not count.
   std::size_t bytes_in_use() const { return in_use_.load(std::memory_order_relaxed); }
   /// The maximum of bytes_in_use() since the last reset_peak().
   std::size_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_ = in_use_.load(); }
 
-  /// Returns every cached block to the operating system.
+  /// Frees every cached block.
   void trim() noexcept;
 
-  /// The size of a block of `bytes`: rounded up to the alignment.
+  /// The size of the block that allocate(bytes) returns: `bytes` rounded up to the alignment.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
  private:
-  /// Limit of the cache. Blocks that exceed it go back to the operating system.
+  /// Limit of the bytes of cached blocks. A released block that would exceed the limit goes back to the operating
+  /// system.
   static constexpr std::size_t kMaxCachedBytes = std::size_t{256} << 20;
 
-  /// A cached block of exactly this size, or null.
+  /// Removes a block of exactly `bytes` from the cache and returns it; null if the cache has none.
   std::byte* take_cached(std::size_t bytes);
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> cached_;  // by size of the block
+  std::map<std::size_t, std::vector<std::byte*>> cached_;  // cached blocks by their size
   std::size_t cached_bytes_ = 0;
   std::atomic<std::size_t> in_use_{0};
   std::atomic<std::size_t> peak_{0};
@@ -53,7 +54,8 @@ class Allocator {
 /// The allocator of all CPU tensors of this process. It outlives the last tensor.
 const std::shared_ptr<Allocator>& cpu_allocator();
 
-/// Memory for a CPU tensor, released by its last handle. Use Contents::any for memory that is overwritten completely.
+/// Memory from cpu_allocator(); its last handle releases it. Use Contents::any for memory that will be overwritten
+/// completely.
 std::shared_ptr<std::byte> cpu_memory(std::size_t bytes, Allocator::Contents contents = Allocator::Contents::zeros);
 
 }  // namespace troupe

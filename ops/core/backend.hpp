@@ -18,10 +18,11 @@ class Backend {
 
   /// True if the host may read and write the memory of the devices.
   virtual bool host_accessible() const = 0;
-  /// The number of devices of the machine. For devices that are threads, the largest number allowed.
+  /// The number of devices of this type on the machine. A backend whose devices are threads returns the largest int.
   virtual int device_count() const = 0;
-  /// Zeroed memory on a device, aligned to 64 bytes; null for 0 bytes. It may be released while work that uses it is
-  /// queued: it is reused only after that work. Throws Error if the device does not exist or is out of memory.
+  /// Returns zeroed memory on a device, aligned to 64 bytes; null for 0 bytes. The memory may be released while queued
+  /// work still uses it: the backend reuses it only after that work. Throws Error if the device does not exist or is
+  /// out of memory.
   virtual std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) = 0;
   /// Zeroed host memory, pinned for asynchronous copies to and from the devices.
   virtual std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) = 0;
@@ -45,8 +46,8 @@ int device_count(DeviceType type);
 /// True if the type has a backend, even if the machine has no device of the type.
 bool has_backend(DeviceType type);
 
-/// Adds the backend of a device type until the process ends. Throws Error if the type has one. The backends of the
-/// library are registered from the start.
+/// Adds the backend of a device type until the process ends. Throws Error if the type has a backend or `backend` is
+/// null. The backends of the library are registered from the start.
 void register_backend(DeviceType type, std::unique_ptr<Backend> backend);
 
 }  // namespace troupe

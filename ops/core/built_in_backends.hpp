@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-// The backends of the library. Each is defined in its own folder: ops/cpu and ops/cuda. A backend that was left out of
-// the build is null.
+// These functions make the backends of the library; ops/cpu and ops/cuda define one each. A function returns null if
+// its backend was left out of the build.
 std::unique_ptr<Backend> make_cpu_backend();
 std::unique_ptr<Backend> make_cuda_backend();
 

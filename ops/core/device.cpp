@@ -30,7 +30,8 @@ Device parse_device(std::string_view text) {
 
 namespace {
 
-/// Removes the factor from an item such as cpu:0*2 and returns it; 1 for an item without a factor.
+/// Removes the factor from an item such as cpu:0*2 and returns it; 1 for an item without a factor. Throws Error if the
+/// factor is not a number from 1 to 9,999.
 std::size_t take_factor(std::string_view& item) {
   const auto star = item.find('*');
   if (star == std::string_view::npos) return 1;

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Element type of a tensor. GPUs compute in the 16-bit floats; CPUs only move, cast and sum them.
+/// Element type of a tensor. GPUs have kernels that compute in the 16-bit floats; CPUs only move, cast and sum them.
 enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
 
 constexpr bool is_16_bit(DType dtype) {
@@ -18,7 +18,7 @@ constexpr bool is_float(DType dtype) {
   return dtype == DType::float32 || is_16_bit(dtype);
 }
 
-/// Bytes of one element; 0 for a number that is not a dtype.
+/// Bytes of one element; 0 if the number of `dtype` is not that of a dtype.
 constexpr std::size_t size_of(DType dtype) {
   constexpr std::size_t kSizes[] = {4, 4, 8, 1, 2, 2};
   const auto number = static_cast<std::size_t>(dtype);
@@ -30,7 +30,7 @@ constexpr std::string_view name_of(DType dtype) {
   return kNames[static_cast<std::size_t>(dtype)];
 }
 
-/// The dtype of a C++ type as DTypeOf<T>::value. half.hpp adds the 16-bit floats.
+/// DTypeOf<T>::value is the dtype of the C++ type T. half.hpp adds the 16-bit floats.
 template <class T>
 struct DTypeOf;
 template <>
@@ -42,7 +42,8 @@ struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::int64> {};
 template <>
 struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::uint8> {};
 
-/// Calls f with a null pointer to the C++ type of a dtype that is not a 16-bit float.
+/// Calls f with a null pointer of type T*, where T is the C++ type of the dtype, and returns the result of f. The dtype
+/// must not be a 16-bit float, for which f would get a float*.
 template <class F>
 decltype(auto) with_element_type(DType dtype, F f) {
   switch (dtype) {

@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// The exception of the library. Its text begins with the place in brackets, such as the op: `[conv2d] ...`.
+/// The exception that the library throws. The text begins with the place of the error in brackets, such as the name of
+/// an op: `[conv2d] ...`.
 class Error : public std::runtime_error {
  public:
   Error(std::string_view place, std::string_view message);

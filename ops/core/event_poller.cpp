@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-// The thread polls without a pause until no event has been done for kBusy, about a short step of a GPU. From then on it
-// sleeps for kRest between polls.
+// The thread polls without a pause until no event has become done for kBusy, about the time of a short training step on
+// a GPU. From then on it sleeps for kRest between polls, until an event is done.
 constexpr std::chrono::microseconds kBusy{200}, kRest{20};
 
 }  // namespace
@@ -38,7 +38,7 @@ void EventPoller::watch(std::shared_ptr<Event::State> event, std::function<void(
 
 void EventPoller::take_added(std::unique_lock<std::mutex>& lock, bool idle) {
   if (idle) changed_.wait(lock, [this] { return ending_ || !added_.empty(); });
-  // All callbacks of one event share an entry, because each poll of an event may cost a microsecond.
+  // All callbacks of one event share an entry, so that each event is polled once: a poll may cost a microsecond.
   for (auto& entry : added_) {
     const auto same_event = std::ranges::find(watched_, entry.event, &Watched::event);
     if (same_event == watched_.end())

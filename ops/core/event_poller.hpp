@@ -12,22 +12,24 @@
 
 namespace troupe {
 
-/// A thread that polls events and calls back when they are done, for backends whose events have no callbacks. It sleeps
-/// while it has no event. Thread-safe.
+/// A thread that polls events and calls back when they are done, for backends whose events have no callbacks. The
+/// thread sleeps while it watches no event. Thread-safe.
 class EventPoller {
  public:
   EventPoller() = default;
-  /// Waits for the callback that is running. Callbacks of events that are not done are dropped.
+  /// Ends the thread and waits for it. The thread still runs the callbacks of events that its current poll found done;
+  /// all others are dropped.
   ~EventPoller();
   EventPoller(const EventPoller&) = delete;
   EventPoller& operator=(const EventPoller&) = delete;
 
   /// Calls `callback` once on the poller's thread when the event is done. The callback must not block. The first call
-  /// starts the thread. Calls after end() are ignored.
+  /// of watch() starts the thread. Calls after end() are ignored.
   void watch(std::shared_ptr<Event::State> event, std::function<void()> callback);
 
-  /// Ends polling: callbacks that have not run yet are dropped. Waits at most `limit` for a callback that is running
-  /// and returns false if it has not returned by then. After true the poller has no thread.
+  /// Ends polling. The thread still runs the callbacks of events that its current poll found done; all others are
+  /// dropped. Waits at most `limit` for those callbacks and returns false if they have not returned by then. After it
+  /// has returned true, the poller has no thread.
   bool end(std::chrono::nanoseconds limit);
 
  private:
@@ -38,7 +40,8 @@ class EventPoller {
   };
 
   void work();
-  /// Moves the new events to `watched_`; an idle thread waits for one first.
+  /// Moves the events in `added_` to `watched_`. If `idle`, first waits until an event is added or the poller ends.
+  /// `lock` must hold `mutex_`.
   void take_added(std::unique_lock<std::mutex>& lock, bool idle);
 
   std::mutex mutex_;
@@ -46,7 +49,7 @@ class EventPoller {
   std::vector<Watched> added_;
   bool ending_ = false, working_ = false;
   std::thread thread_;
-  std::vector<Watched> watched_;  // used by the thread alone, without the lock
+  std::vector<Watched> watched_;  // only the poller's thread uses it, without the lock
 };
 
 }  // namespace troupe

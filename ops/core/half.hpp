@@ -8,8 +8,8 @@
 namespace troupe {
 
 /// An IEEE half-precision number. Conversion from float32 rounds to the nearest, ties to even; numbers beyond the range
-/// become infinite. The conversions have no branches, so that loops can be vectorized: F. Giesen, "Float to half
-/// conversion" (2012).
+/// become infinite. The conversions have no branches, so the compiler can vectorize loops of them. Source: F. Giesen,
+/// "Float to half conversion" (2012).
 class Float16 {
  public:
   Float16() = default;
@@ -17,7 +17,8 @@ class Float16 {
   explicit operator float() const {
     const std::uint32_t magnitude = (bits_ & 0x7fffU) << 13U;
     const std::uint32_t exponent = magnitude & kExponent;
-    // A subnormal number has the smallest exponent and no implicit leading 1, which is subtracted.
+    // A subnormal half is first read as 2^-14 (1 + fraction). The subtraction of 2^-14 removes the leading 1, which a
+    // subnormal number does not have.
     const auto subnormal = std::bit_cast<float>(magnitude + kRebias + (1U << 23U)) - std::bit_cast<float>(113U << 23U);
     const std::uint32_t normal = magnitude + kRebias + (exponent == kExponent ? kToInfinity : 0U);
     const auto result = exponent == 0 ? std::bit_cast<std::uint32_t>(subnormal) : normal;
@@ -34,7 +35,8 @@ class Float16 {
     const auto all = std::bit_cast<std::uint32_t>(value);
     const auto sign = all & 0x80000000U;
     const auto magnitude = all ^ sign;
-    // Adding kShift moves the bits of a number below the smallest normal half to their place, and rounds them.
+    // The float with the bits kShift is 0.5. Adding 0.5 to a number below the smallest normal half rounds the number
+    // and leaves the bits of the subnormal half in the lowest bits of the sum.
     constexpr std::uint32_t kShift = 126U << 23U;
     const auto small =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(kShift)) - kShift;
@@ -47,8 +49,8 @@ class Float16 {
   std::uint16_t bits_ = 0;
 };
 
-/// The upper half of a float32: the range of float32 with 8 bits of precision. Conversion rounds to the nearest, ties
-/// to even.
+/// The 16 upper bits of a float32: the range of float32 with 8 bits of precision. Conversion from float32 rounds to the
+/// nearest, ties to even.
 class BFloat16 {
  public:
   BFloat16() = default;

@@ -9,13 +9,14 @@
 
 namespace troupe {
 
-/// A sequence of values written as bytes. Two sequences have equal bytes if and only if their values are equal. A
-/// function that adds the parts of an object to a ByteSequence serves hashes and comparisons.
+/// A receiver of values that turns them into bytes; Hash and ByteString derive from it. One function that adds the
+/// parts of an object to a ByteSequence thus serves hashes and comparisons. Two sequences of values of the same types
+/// have equal bytes if and only if the values are equal.
 class ByteSequence {
  public:
   virtual ~ByteSequence() = default;
 
-  /// Adds the bytes alone, without their number.
+  /// Adds `count` bytes without their number, unlike add() of a text.
   virtual void add_bytes(const void* bytes, std::size_t count) = 0;
   /// Adds a text with its length, so that "ab" and "c" differ from "a" and "bc".
   void add(std::string_view text);
@@ -30,7 +31,7 @@ class ByteSequence {
   void add_integer(std::int64_t number);
 };
 
-/// A sequence that keeps its bytes, for comparisons.
+/// A ByteSequence that keeps the bytes, for comparisons.
 class ByteString final : public ByteSequence {
  public:
   void add_bytes(const void* bytes, std::size_t count) override {
@@ -42,8 +43,8 @@ class ByteString final : public ByteSequence {
   std::string bytes_;
 };
 
-/// A hash of a sequence (xxh3, 64 bits). The same sequence gives the same hash in every process and on every
-/// little-endian machine.
+/// A ByteSequence that hashes the bytes (xxh3, 64 bits). The same values give the same hash in every process and on
+/// every little-endian machine.
 class Hash final : public ByteSequence {
  public:
   Hash();
@@ -61,7 +62,7 @@ class Hash final : public ByteSequence {
   std::unique_ptr<State> state_;
 };
 
-/// The hash of a text.
+/// The digest of a Hash to which only `text` is added.
 std::uint64_t hash_of_text(std::string_view text);
 
 }  // namespace troupe

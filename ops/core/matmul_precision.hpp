@@ -6,13 +6,13 @@
 
 namespace troupe {
 
-/// The precision of the factors of products and convolutions on GPUs. Sums are always float32, as are the parameters
-/// and states that are kept from step to step. TF32 keeps 10 of the 23 bits of a factor's fraction. With a 16-bit float
-/// the activations between products and their gradients are 16-bit, too (see compute_in in ops/passes/passes.hpp), and
-/// products that stay float32 use TF32. CPUs always compute in float32.
+/// The precision to which products and convolutions on GPUs round their factors. Sums are always float32, as are the
+/// parameters and states that are kept from step to step. TF32 keeps 10 of the 23 bits of a factor's fraction. With a
+/// 16-bit float the activations between products, and their gradients, are 16-bit, too (see compute_in in
+/// ops/passes/passes.hpp); products that stay float32 use TF32. CPUs always compute in float32.
 enum class MatmulPrecision { float32, tf32, bfloat16, float16 };
 
-/// Sets the precision of kernels and plans made from now on. It is float32 at first. Thread-safe.
+/// Sets the precision of kernels and plans made from now on; it is float32 until the first call. Thread-safe.
 void set_matmul_precision(MatmulPrecision precision);
 MatmulPrecision matmul_precision();
 /// True if products of float32 numbers may round their factors to TF32: for every precision but float32.
@@ -20,9 +20,9 @@ inline bool may_use_tf32() {
   return matmul_precision() != MatmulPrecision::float32;
 }
 
-/// Reads `float32`, `tf32`, `bfloat16` or `float16`. Throws Error that quotes any other text.
+/// Reads `float32`, `tf32`, `bfloat16` or `float16`. Throws Error that quotes the text if it is none of them.
 MatmulPrecision parse_precision(std::string_view text);
-/// The dtype of the values between products.
+/// The dtype of the activations between products: bfloat16 or float16 for these precisions, else float32.
 DType dtype_of(MatmulPrecision precision);
 
 }  // namespace troupe

@@ -31,8 +31,8 @@ std::optional<std::size_t> fastest(std::size_t count, const MeasuredChoices::Mea
   return best;
 }
 
-/// A lock on `file` against other processes, held while the object lives. It locks nothing if `file` is empty or its
-/// folder cannot be written.
+/// A lock on `file` against other processes, held while the object lives. It locks nothing if `file` is empty or the
+/// lock file beside it cannot be opened.
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& file) {
@@ -64,7 +64,7 @@ MeasuredChoices::MeasuredChoices(std::filesystem::path file, ChoiceRule rule) : 
   read();
 }
 
-/// Adds the choices of other processes. Choices of this process stay.
+/// Adds the choices that other processes have written to the file. Keys that have a choice in this process keep it.
 void MeasuredChoices::read() {
   std::ifstream in(file_);
   for (std::string line; std::getline(in, line);) {
@@ -74,13 +74,15 @@ void MeasuredChoices::read() {
   }
 }
 
-/// A choice that is not stored may differ in another process, and so may the order of its sums.
+/// Reports a problem on stderr, only the first one of this object. After a problem the choices of another process may
+/// differ, and with them the last bits of its results.
 void MeasuredChoices::warn_once(const std::string& problem) {
   if (std::exchange(warned_, true)) return;
   std::fprintf(stderr, "[choices] %s: other processes may choose other algorithms\n", problem.c_str());
 }
 
-/// Replaces the file in one step, so that a reader never sees half of it.
+/// Replaces the file in one step, so that another process never reads an incomplete file. Reports a failure by
+/// warn_once().
 void MeasuredChoices::write() {
   if (file_.empty()) return;
   std::error_code error;
@@ -98,7 +100,7 @@ void MeasuredChoices::write() {
 
 std::optional<std::size_t> MeasuredChoices::earlier_choice(const std::string& key,
                                                            std::span<const std::string> candidates) const {
-  // A choice does not change within a process, even if another process has measured the key since.
+  // The choice made after CannotMeasure stays for this process, even if another process has measured the key since.
   const auto& choices = not_measured_.contains(key) ? not_measured_ : chosen_;
   const auto chosen = choices.find(key);
   if (chosen == choices.end()) return std::nullopt;

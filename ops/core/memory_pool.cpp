@@ -7,10 +7,10 @@ namespace troupe {
 
 namespace {
 
-/// Limit of the wait for each event of work that uses released memory.
+/// Limit of the wait for each event after work that uses a released block.
 constexpr std::chrono::seconds kWaitLimit{10};
 
-/// Waits for the events. Work that has failed counts as done.
+/// Waits for each event, at most kWaitLimit. Work that has failed counts as done.
 void wait_for(const std::vector<Event>& events) noexcept {
   for (const auto& event : events)
     if (event.state() != nullptr) (void)event.state()->wait_for(kWaitLimit);

@@ -10,17 +10,18 @@
 
 namespace troupe {
 
-/// The functions of a device from which a pool gets its memory. The pool calls them under its lock.
+/// The functions of a device through which a pool gets and returns memory. The pool calls them under its lock.
 struct MemorySource {
   /// Returns new memory, or null if the device is out of memory.
   std::function<std::byte*(std::size_t bytes)> allocate;
   std::function<void(std::byte* memory, std::size_t bytes)> release;
-  /// Returns events after all work that may use memory released now; none if the device is idle.
+  /// Returns events that are done once all work launched so far on the device is complete; no events if the device is
+  /// idle. A block released now may be reused after these events.
   std::function<std::vector<Event>()> work_so_far;
 };
 
-/// Memory of one device, kept for reuse. A block may be released while work that uses it is queued; it is reused only
-/// after that work. Thread-safe.
+/// Allocates memory of one device and caches released blocks for reuse. A block may be released while queued work still
+/// uses it; the pool reuses the block only after that work. Thread-safe.
 class MemoryPool {
  public:
   static constexpr std::size_t kAlignment = 256;
@@ -30,23 +31,25 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  /// A block of at least `bytes`, which is not 0. Its contents are not set. A device that is out of memory first gets
-  /// all cached blocks back; null if that does not suffice.
+  /// Returns a block of at least `bytes`, which must not be 0. The contents are not set. If the device is out of
+  /// memory, waits for the work that uses released blocks, at most 10 seconds for each event, gives all cached blocks
+  /// back to the device and tries again. Returns null if the device is still out of memory.
   std::byte* allocate(std::size_t bytes);
-  /// Releases a block that came from allocate(bytes).
+  /// Releases a block that came from allocate(bytes); ignores null. Does not wait for work that uses the block.
   void release(std::byte* block, std::size_t bytes) noexcept;
-  /// Gives cached memory back to the device, after waiting for the work that uses it.
+  /// Waits for the work that uses released blocks, at most 10 seconds for each event, and gives all cached blocks back
+  /// to the device. A block whose work is not done by then stays in the pool.
   void trim() noexcept;
 
   std::size_t bytes_in_use() const;
-  /// Bytes in use or cached.
+  /// Bytes of all blocks that came from the device: in use, released or cached.
   std::size_t bytes_held() const;
 
-  /// The size of a block of `bytes`: rounded up to the alignment.
+  /// The size of the block that allocate(bytes) returns: `bytes` rounded up to the alignment.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
  private:
-  /// A released block that queued work may still use.
+  /// A released block, with the events after which no queued work uses it.
   struct Released {
     std::byte* block;
     std::size_t bytes;
@@ -54,14 +57,14 @@ class MemoryPool {
   };
 
   std::byte* take_cached(std::size_t bytes);
-  /// Moves released blocks to the cache if their work is done.
+  /// Moves the released blocks whose last uses are done to the cache.
   void collect_released();
   void give_back_cached();
 
   mutable std::mutex mutex_;
   MemorySource source_;
   std::vector<Released> released_;
-  std::map<std::size_t, std::vector<std::byte*>> cached_;  // by size of the block
+  std::map<std::size_t, std::vector<std::byte*>> cached_;  // cached blocks by their size
   std::size_t in_use_ = 0, held_ = 0;
 };
 

@@ -5,8 +5,9 @@
 
 namespace troupe {
 
-/// Counter-based random bits, Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
-/// 3" (SC 2011). The same (key, counter) gives the same bits on any thread and device and in any order.
+/// Returns counter-based random bits by Philox4x32-10. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
+/// as easy as 1, 2, 3" (SC 2011). The same (key, counter) gives the same bits on any thread and device and in any
+/// order.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
@@ -21,7 +22,7 @@ inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::ui
   return counter;
 }
 
-/// The i-th number of stream (seed, stream), uniform in [0, 1) with 24 bits.
+/// Returns the i-th number of the random stream (seed, stream), uniform in [0, 1) with 24 bits.
 inline float uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
   const auto block = i / 4;
   const auto bits = philox(seed, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
@@ -29,7 +30,8 @@ inline float uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) 
   return static_cast<float>(bits[i % 4] >> 8) * 0x1.0p-24F;
 }
 
-/// The i-th number of stream (seed, stream), uniform in [0, bound): 64 random bits times bound, divided by 2^64.
+/// Returns the i-th number of the random stream (seed, stream), uniform in [0, bound): 64 random bits times bound,
+/// divided by 2^64 and rounded down.
 inline std::uint64_t uniform_below(std::uint64_t bound, std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
   const auto bits = philox(seed, {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
                                   static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)});

@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-/// The bytes of a tensor. Throws Error if their number does not fit 64 bits.
+/// The number of bytes of a tensor's elements. Throws Error if it does not fit 64 bits.
 std::size_t bytes_of(const Shape& shape, DType dtype) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(shape.elements()), size_of(dtype), &bytes))
@@ -87,7 +87,7 @@ void Tensor::release_view() {
 Tensor Tensor::to(Device device) const {
   Tensor moved(shape(), dtype(), device);
   backend_of(this->device()).synchronize(this->device());
-  // The stream belongs to the side that the host cannot access, if there is one.
+  // The copy runs on this tensor's device if the host cannot access its memory, else on the target device.
   const auto stream_device = host_accessible() ? device : this->device();
   const auto stream = backend_of(stream_device).make_stream(stream_device);
   copy(*stream, *this, moved);

@@ -13,7 +13,8 @@
 #include "troupe/ops/core/shape.hpp"
 
 // TROUPE_LIFETIMEBOUND marks a member function whose result refers to memory that the object keeps alive. The compiler
-// warns if the result outlives a temporary object. The macro is empty for compilers without the attribute.
+// warns if the result outlives a temporary object. The macro is empty for compilers without the attribute
+// clang::lifetimebound.
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define TROUPE_LIFETIMEBOUND [[clang::lifetimebound]]
@@ -31,23 +32,26 @@ class Stream;
 /// last handle. A handle is two pointers wide, so messages carry it cheaply.
 ///
 /// Handles may be copied and dropped on any thread. The elements have no lock: the owner of a new tensor fills it, and
-/// once it is sent, no thread writes to it until every receiver has returned it.
+/// once the tensor is sent in a message, no thread writes to it until every receiver has returned the credit for the
+/// message, which says that the receiver reads the tensor no more.
 ///
 /// Elements in memory that the host cannot access are reached through streams, or copied by to() and copy_to_host();
-/// data(), item() and raw() throw Error for them. Every accessor of an empty handle throws Error.
+/// data(), item() and raw() throw Error for such tensors. Every accessor of an empty handle throws Error, except
+/// address().
 class Tensor {
  public:
   /// A handle without a tensor.
   Tensor() = default;
 
-  /// A new, zeroed tensor. The shape must be concrete.
+  /// A new, zeroed tensor. The shape must be concrete. Throws Error if the device is out of memory.
   Tensor(const Shape& shape, DType dtype, Device device = {});
-  /// A tensor on existing memory, which it keeps alive. The memory must lie on the device and hold all elements.
+  /// A tensor on existing memory, which the tensor keeps alive. The memory must lie on the device and hold all
+  /// elements. Throws Error if `memory` is null and the tensor has elements.
   Tensor(std::shared_ptr<std::byte> memory, const Shape& shape, DType dtype, Device device = {});
   /// A new, zeroed tensor in host memory that is pinned for asynchronous copies to and from `device`.
   static Tensor pinned(const Shape& shape, DType dtype, Device device);
 
-  /// A new tensor with the given elements.
+  /// A new tensor in CPU memory with a copy of the elements. Throws Error if their number is not that of the shape.
   template <class T>
   static Tensor from(const Shape& shape, std::span<const T> elements);
   template <class T>
@@ -59,25 +63,28 @@ class Tensor {
     return from<T>(Shape{}, std::span<const T>(&value, 1));
   }
 
-  /// A view: the same memory from `byte_offset` on, under another shape. Throws Error if it reaches past the end.
+  /// A view: the same memory from `byte_offset` on, under another shape. Throws Error if the view reaches past the end
+  /// of this tensor's memory.
   Tensor view(const Shape& shape, std::size_t byte_offset = 0) const { return view(shape, dtype(), byte_offset); }
-  /// A view with another shape and dtype. Throws Error if it reaches past the end.
+  /// A view with another shape and dtype. Throws Error if the view reaches past the end of this tensor's memory.
   Tensor view(const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  /// A view of `count` rows, along the first axis.
+  /// A view of the rows `first` to `first + count - 1`. Rows are counted along the first axis.
   Tensor rows(std::int64_t first, std::int64_t count) const;
-  /// Sets `view` to a view of this tensor. It allocates nothing if `view` is the only handle of an older view. Throws
-  /// Error if the view reaches past the end.
+  /// Sets `view` to a view of this tensor. Allocates nothing if `view` is the only handle of another tensor or view,
+  /// whose bookkeeping is then reused. Throws Error if the view reaches past the end of this tensor's memory.
   void view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  /// Releases the memory of a view. Call view_into() before using the handle again.
+  /// Releases the memory that this view keeps alive. Call view_into() on the handle before using it again.
   void release_view();
   /// A new tensor with the same elements on the same device. Blocks like to().
   Tensor clone() const { return to(device()); }
   /// A new tensor with the same elements on a device. Blocks until the copy and all work launched on this tensor's
-  /// device are complete, so it is not meant for every step.
+  /// device are complete, so training steps should not call it.
   Tensor to(Device device) const;
-  /// This tensor if the host can access its memory, else a copy in host memory. Blocks like to().
+  /// Returns this tensor if the host can access the elements, else a copy in host memory, for which it blocks like
+  /// to().
   Tensor copy_to_host() const { return host_accessible() ? *this : to(Device{}); }
-  /// A new tensor on the CPU with the same elements, which must be in host memory. Waits for no device.
+  /// A new tensor on the CPU with the same elements. Throws Error if the host cannot access the elements. Does not wait
+  /// for work that was launched on a device.
   Tensor host_copy() const;
 
   explicit operator bool() const { return body_ != nullptr; }
@@ -89,29 +96,31 @@ class Tensor {
   /// True if the host may read and write the elements.
   bool host_accessible() const { return body().host_accessible; }
 
-  /// The address of the elements on the device, for kernels and copies; null if there are no elements. The handle must
-  /// not be empty, which is not checked.
+  /// The address of the elements on the device, for kernels and copies; may be null if there are no elements. The
+  /// handle must not be empty, which is not checked.
   std::byte* address() const TROUPE_LIFETIMEBOUND { return body_->data; }
-  /// The bytes of the elements. Throws Error if they are not in host memory.
+  /// The elements as bytes. Throws Error if the host cannot access them.
   const std::byte* raw() const TROUPE_LIFETIMEBOUND { return mutable_raw(); }
   std::byte* mutable_raw() const TROUPE_LIFETIMEBOUND {
     if (!host_accessible()) [[unlikely]]
       refuse_host_access();
     return body_->data;
   }
-  /// The elements. Throws Error if T is not the dtype or the elements are not in host memory.
+  /// The elements. Throws Error if T is not the C++ type of the dtype or the host cannot access the elements.
   template <class T>
   std::span<const T> data() const TROUPE_LIFETIMEBOUND {
     return mutable_data<T>();
   }
-  /// The elements for writing. Only the owner of a tensor that is not sent yet may write.
+  /// The elements for writing; throws the errors of data(). Only the owner of a tensor that has not been sent may
+  /// write.
   template <class T>
   std::span<T> mutable_data() const TROUPE_LIFETIMEBOUND {
     if (dtype() != DTypeOf<T>::value) [[unlikely]]
       refuse_dtype(DTypeOf<T>::value);
     return {reinterpret_cast<T*>(mutable_raw()), static_cast<std::size_t>(body_->elements)};
   }
-  /// The element of a tensor with one element. Throws Error for other tensors.
+  /// The element of a tensor with one element. Throws Error if the tensor has another number of elements, and the
+  /// errors of data().
   template <class T>
   T item() const;
 
@@ -132,7 +141,7 @@ class Tensor {
     std::int64_t elements = 0;
   };
   void fill_view(Body& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  /// The body if this is its only handle, else null.
+  /// The body if this handle is its only one, else null.
   Body* exclusive_body() const;
   const Body& body() const {
     if (body_ == nullptr) [[unlikely]]
@@ -146,15 +155,17 @@ class Tensor {
   std::shared_ptr<const Body> body_;
 };
 
-/// A text such as `float32[128, 784] on cpu:0`.
+/// The tensor as text, such as `float32[128, 784] on cpu:0`.
 std::string to_string(const Tensor& tensor);
 
 /// Launches a copy of all elements. Both tensors must stay allocated until an event after the copy is done. Throws
-/// Error if they differ in dtype or number of elements, or lie neither in host memory nor on a device of the stream's
-/// type.
+/// Error if the tensors differ in dtype or number of elements, or if one lies neither in host memory nor on a device of
+/// the stream's type.
 void copy(Stream& stream, const Tensor& from, const Tensor& to);
-/// Copies all elements and blocks until the copy is complete. No work on either tensor may be launched meanwhile.
-/// Throws Error if the tensors differ in dtype or number of elements.
+/// Copies all elements on a stream of its own and blocks until the copy is complete. Waits for earlier work on the
+/// device of `from` only if the host cannot access `from` and `to` lies on another device; in the other cases the
+/// caller must have waited for work that uses the tensors. No work on either tensor may be launched meanwhile. Throws
+/// Error if the tensors differ in dtype or number of elements.
 void copy_and_wait(const Tensor& from, const Tensor& to);
 
 template <class T>

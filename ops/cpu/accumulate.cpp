@@ -31,8 +31,8 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
   });
 }
 
-// Adds gradient / steps to the sum. The first step of an update starts the sum from zero, even if its own gradient is
-// not used.
+// The kernel adds gradient / steps to the sum, unless there is a flag that is not above 0. In the first of the `steps`
+// steps of an update it sets the sum to zero before, even if the gradient of that step is not added.
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
   return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 4}](
                              Inputs in, Outputs out) {

@@ -20,7 +20,8 @@ AdamRule adam_rule(const OpCall& call) {
           static_cast<float>(1.0 - beta2), float_attribute(call, "epsilon"), float_attribute(call, "weight_decay")};
 }
 
-/// The factors of m and of the root of v that correct their bias in one update, counted from 1.
+/// The bias corrections of Adam in update number `update`, counted from 1: the factor of m, and the factor of the
+/// square root of v.
 struct BiasCorrection {
   double beta1, beta2;
   explicit BiasCorrection(const OpCall& call)
@@ -33,8 +34,9 @@ double number_of_update(const Tensor& batch_info) {
   return static_cast<double>(BatchInfo::read(batch_info).step + 1);
 }
 
-// Updates n elements of a parameter p and its moments m and v with the gradient g. `rate` and `root` are the factors of
-// m and of the root of v; they include the learning rate and the bias correction of this step.
+// Updates n elements of a parameter p and its moments m and v with the gradient g. `rate` is the learning rate times
+// the bias correction of m, `root` the bias correction of the square root of v, and `factor` the factor by which the
+// gradient is clipped.
 TROUPE_SIMD_CLONES void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
                              float factor, AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -57,8 +59,8 @@ TROUPE_SIMD_CLONES void adam_moments(std::int64_t n, float* m, float* v, const f
   }
 }
 
-/// The sums of the squares of a parameter and of Lamb's step for it. The factors of the step include the bias
-/// corrections.
+/// The sum of the squares of a parameter, and the sum of the squares of Lamb's step for that parameter, before the
+/// learning rate is applied. `rate` and `root` are the bias corrections of m and of the square root of v.
 struct LambSizes {
   float parameter, step;
 };

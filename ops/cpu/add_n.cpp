@@ -22,7 +22,7 @@ TROUPE_ACCUMULATION(Float16)
 TROUPE_ACCUMULATION(BFloat16)
 #undef TROUPE_ACCUMULATION
 
-// Sums chunk by chunk in a buffer of its own, because the output may share memory with an input that is yet to be read.
+// Sums chunk by chunk in a local buffer, because the output may share memory with an input that is yet to be read.
 template <class T>
 std::unique_ptr<Kernel> sum_kernel() {
   return function_kernel([](Inputs in, Outputs out) {

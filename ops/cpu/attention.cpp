@@ -16,17 +16,18 @@ namespace troupe::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// The number of queries that are computed together: small enough that a causal block computes few scores beyond the
-// diagonal, and that its scores stay in the cache.
+// The number of queries in a block, which are computed together. It is small enough that a causal block computes few
+// scores of keys that its queries do not see, and that its scores stay in the cache.
 constexpr std::int64_t kBlock = 64;
 
-/// A row-major matrix inside a larger array: its first element, and the distance from one row to the next.
+/// A row-major matrix inside a larger array: its first element, and the distance from one row to the next in elements.
 struct Rows {
   float* data;
   std::int64_t stride;
 };
 
-/// Computes c [m, n] = factor a b + keep c. a is [m, k] or, transposed, [k, m]; b is [k, n] or, transposed, [n, k].
+/// Computes c = factor a b + keep c, where c is [m, n]. a is [m, k] if transpose_a is 'N', or [k, m] if it is 'T'; b is
+/// [k, n] if transpose_b is 'N', or [n, k] if it is 'T'. Throws Error if oneDNN fails.
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char transpose_a, Rows a, char transpose_b,
               Rows b, float keep, Rows c) {
   const auto status =
@@ -34,9 +35,8 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char
   if (status != dnnl_success) throw Error("attention", "oneDNN's product failed with status " + std::to_string(status));
 }
 
-/// Replaces scores by their exponentials divided by the sum of these, and returns the logarithm of the sum. If no score
-/// is above minus infinity, the result is all 0 and the logarithm infinity, so that the gradient's probabilities are 0,
-/// too.
+/// Replaces n scores by their softmax, and returns the logarithm of the sum of their exponentials. If all scores are
+/// minus infinity, they become 0 and infinity is returned, so that probabilities() gives 0 in the gradient, too.
 TROUPE_SIMD_CLONES float softmax_row(std::int64_t n, float* x) {
   const float largest = lane_max(n, x);
   if (largest == -kInfinity) {
@@ -50,11 +50,13 @@ TROUPE_SIMD_CLONES float softmax_row(std::int64_t n, float* x) {
   return largest + std::log(sum);
 }
 
+/// Replaces n scores by the softmax that softmax_row() has computed from them. `log_sum` is the number it has returned.
 TROUPE_SIMD_CLONES void probabilities(std::int64_t n, float log_sum, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = exp_or_zero(x[i] - log_sum);
 }
 
-/// Replaces the gradient of a row's probabilities by the gradient of its scores.
+/// Replaces the gradient dp of the probabilities p of one query by the gradient of its scores. `along` is the sum of p
+/// dp, and `factor` the factor by which the scores are multiplied.
 TROUPE_SIMD_CLONES void scores_grad(std::int64_t n, const float* p, float along, float factor, float* dp) {
   for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] * (dp[i] - along) * factor;
 }
@@ -63,13 +65,14 @@ TROUPE_SIMD_CLONES float dot(std::int64_t n, const float* a, const float* b) {
   return lane_sum(n, [a, b](std::int64_t i) { return a[i] * b[i]; });
 }
 
-/// The queries `first` to `end` of one row and head, which see the first `seen` keys by causality.
+/// Queries `first` to `end - 1` of one row of the batch and one head. Only the first `seen` keys are visible to any of
+/// them: keys 0 .. end-1 if attention is causal, else all keys.
 struct Block {
   std::int64_t row, head, first, end, seen;
   std::int64_t queries() const { return end - first; }
 };
 
-/// The sizes of a call, and the matrices of its blocks.
+/// The sizes of a call, and access to the parts of its tensors that belong to a block.
 struct Attention {
   std::int64_t rows, queries, keys, heads, key_size, value_size;
   bool causal, has_mask, mask_of_rows;
@@ -89,24 +92,24 @@ struct Attention {
 
   std::size_t scores_bytes() const { return static_cast<std::size_t>(kBlock * keys) * sizeof(float); }
 
-  /// The matrix of the row and head of a block, from `position` on.
+  /// The matrix of the row and head of a block in a tensor [rows, positions, heads * size], from `position` on.
   Rows matrix(const Tensor& tensor, const Block& block, std::int64_t position = 0) const {
     const auto positions = tensor.shape()[1], width = tensor.shape()[2];
     return {mutable_floats(tensor) + (block.row * positions + position) * width + block.head * (width / heads), width};
   }
-  /// The logarithms of the sums of the block's row and head, by query.
+  /// For the row and head of a block, the logarithms of the sums of exponentials in output 1 of attention, by query.
   float* log_sums(const Tensor& tensor, const Block& block) const {
     return mutable_floats(tensor) + (block.row * heads + block.head) * queries;
   }
 
-  /// Computes the scores of a block: [queries, seen].
+  /// Computes the scores of a block into s [block.queries(), block.seen].
   void scores(const Block& block, const Tensor& q, const Tensor& k, float* s) const {
     multiply(block.queries(), block.seen, key_size, factor, 'N', matrix(q, block, block.first), 'T', matrix(k, block),
              0.0F, {s, block.seen});
   }
 
-  /// Sets masked scores to minus infinity, calls visit(i, row of scores, number of keys that query i sees by
-  /// causality), and sets the scores after those keys to 0.
+  /// For every query i of a block: sets the scores of masked keys to minus infinity, calls visit(i, scores of the
+  /// query, n), where keys 0 .. n-1 are visible to the query by causality, and sets the scores from n on to 0.
   template <class Visit>
   void for_each_query(const Block& block, const Tensor* mask, float* s, Visit visit) const {
     for (std::int64_t i = block.first; i < block.end; ++i, s += block.seen) {
@@ -132,7 +135,7 @@ struct Attention {
   }
 };
 
-/// The forward pass.
+/// The kernel of attention.
 class AttentionKernel final : public Kernel {
  public:
   explicit AttentionKernel(const OpCall& call)
@@ -157,7 +160,7 @@ class AttentionKernel final : public Kernel {
   Attention a_;
 };
 
-// Inputs: dy, q, k, v, y, log sums, and perhaps a mask.
+// The kernel of attention_grad. Inputs: dy, queries, keys, values, the two outputs of attention, and optionally a mask.
 class AttentionGradKernel final : public Kernel {
  public:
   explicit AttentionGradKernel(const OpCall& call)

@@ -5,7 +5,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A pooling of images x to images y, with one entry for each of the two axes of an image.
+/// A pooling of images x to images y. Each list has one entry for the height and one for the width of an image.
 struct AveragePooling {
   Layout x, y;
   Dims strides, sizes, padding;
@@ -17,7 +17,9 @@ struct AveragePooling {
         strides(2, attributes.integer("stride")),
         sizes(2, attributes.integer("kernel_size")),
         padding(2, attributes.integer("padding")) {
-    // The last window may end before the padding does if the stride skips a part of the padding.
+    // padding_behind is the part of the padding below and to the right that windows cover. It is less than `padding` if
+    // the last window does not reach the end of the padding, and negative if that window does not reach the end of the
+    // image.
     for (const int axis : {0, 1})
       padding_behind[axis] = (y_shape[1 + axis] - 1) * strides[axis] + sizes[axis] - x_shape[1 + axis] - padding[axis];
   }

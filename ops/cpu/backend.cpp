@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// A stream on which work is complete when launching it returns.
+/// A stream that runs work on the calling thread: the work is complete when the call that launches it returns.
 class CpuStream final : public Stream {
  public:
   using Stream::Stream;
@@ -38,7 +38,7 @@ class CpuBackend final : public Backend {
   CpuBackend() { add_kernels(kernels_); }
 
   bool host_accessible() const override { return true; }
-  // A CPU device is a thread, so their number is not limited.
+  // A CPU device is a thread, so the number of devices is not limited.
   int device_count() const override { return std::numeric_limits<int>::max(); }
 
   std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {

@@ -10,24 +10,25 @@ namespace troupe::cpu {
 
 namespace {
 
-// Channels are contiguous and often few. Several pixels next to each other are treated as one pixel with more channels,
-// so that loops are long enough for wide vectors.
+// The channels of a pixel are contiguous and often few. pixels_together() pixels next to each other, up to kWidth
+// elements, are treated as one pixel with more channels, so that loops are long enough for wide vectors.
 constexpr std::int64_t kWidth = 64;
-// Float sums are added to double sums after this many additions.
+// The number of terms that are added up in float before their sum is added to a sum in double.
 constexpr std::int64_t kFloatAdditions = 64;
 
 std::int64_t pixels_together(std::int64_t channels) {
   return std::max<std::int64_t>(1, kWidth / channels);
 }
 
-/// A number for every channel, repeated for the pixels that are treated as one. Keeps its memory from call to call.
+/// A number for every channel, repeated for the pixels that are treated as one. The object keeps its memory between
+/// runs.
 class Repeated {
  public:
   explicit Repeated(std::int64_t channels)
       : channels_(static_cast<std::size_t>(channels)),
         numbers_(static_cast<std::size_t>(channels * pixels_together(channels))) {}
 
-  /// number_of(channel) returns the number of a channel.
+  /// Sets the number of every channel to number_of(channel). Returns the repeated numbers, valid until the next fill().
   template <class NumberOf>
   const float* fill(NumberOf number_of) {
     for (std::size_t i = 0; i < numbers_.size(); ++i)
@@ -43,7 +44,7 @@ class Repeated {
   std::vector<float> numbers_;
 };
 
-/// Two sums for every channel, of terms of all elements. Keeps its memory from call to call.
+/// Two sums for every channel, each over one term per element of the channel. The object keeps its memory between runs.
 class ChannelSums {
  public:
   explicit ChannelSums(std::int64_t channels)
@@ -52,8 +53,9 @@ class ChannelSums {
         totals_(static_cast<std::size_t>(2 * channels)),
         sums_(static_cast<std::size_t>(2 * width_)) {}
 
-  /// Computes both sums of every channel as result [2, channels]. add(n, runs, at, first, second) adds the terms of
-  /// `runs` runs of n elements, the first of which begins at `at`, to n first and n second sums.
+  /// Computes both sums of every channel into result [2, channels]. add(n, runs, at, first, second) must handle `runs`
+  /// runs of n elements, which begin at element `at`: it adds the two terms of element i of every run to first[i] and
+  /// second[i], which are 0 before.
   template <class Add>
   void add_up(std::int64_t elements, float* result, Add add) {
     std::ranges::fill(totals_, 0.0);
@@ -77,8 +79,9 @@ class ChannelSums {
   std::vector<float> sums_;
 };
 
-/// Adds two terms of all elements of all runs to n sums each: terms(run begin, i, first, second). For n = kWidth the
-/// sums stay in registers.
+/// Adds up two terms of each element of `runs` runs of n elements. terms(begin, i, a, b) adds the terms of element i of
+/// the run that begins at `begin` to a and b. The sums over all runs are added to first[i] and second[i], which must be
+/// 0 before. For n = kWidth the sums stay in registers.
 template <class Terms>
 [[gnu::always_inline]] inline void add_runs(std::int64_t n, std::int64_t runs, float* __restrict first,
                                             float* __restrict second, Terms terms) {
@@ -127,7 +130,8 @@ TROUPE_SIMD_CLONES void input_grad(std::int64_t n, const float* dy, const float*
   for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * factor[i] - (x[i] - mean[i]) * along[i] - shift[i];
 }
 
-/// Calls visit(n, at) for all elements, in runs of the pixels that are treated as one.
+/// Splits all elements into runs, each of the pixels that are treated as one, and calls visit(n, at) for each: a run of
+/// n elements begins at element `at`. The last run may be shorter.
 template <class Visit>
 void for_each_run(std::int64_t elements, std::int64_t channels, Visit visit) {
   const auto width = channels * pixels_together(channels);
@@ -194,7 +198,8 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   });
 }
 
-// dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x.
+// dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x. Without sums (input 6) the
+// moments are constants, and both means are left out.
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
   return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),

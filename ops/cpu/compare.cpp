@@ -36,7 +36,8 @@ To cast_number(From x) {
   if constexpr (kIsHalf<To> && !kIsHalf<From>) return To(static_cast<float>(x));
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (!(x == x)) return 0;
-    // The limits of To as numbers of From. The upper limit may be rounded up, to just beyond the range of To.
+    // The limits of To are converted to From. The upper limit may be rounded up to a number just beyond the range of
+    // To, so an x equal to the converted limit gives the limit of To, too.
     if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
   } else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {

@@ -5,9 +5,10 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A convolution of images x to images y, in the form of oneDNN. Images stay in their layout. Weights are
-/// [KH, KW, C / groups, O], oneDNN's hwio; its logical order is still OIHW. They are reordered once per call, in
-/// scratch memory, from their own layout (plain) into the layout that the kernel prefers.
+/// A convolution of images x to images y, as oneDNN describes it. Images stay in their layout. `plain_weights` is the
+/// layout of the weights in the library, [KH, KW, C / groups, O]: oneDNN's hwio, with sizes in the order OIHW.
+/// `weights` leaves the layout to oneDNN. Each run reorders the weights, or their gradient, between the two layouts in
+/// scratch memory.
 struct Convolution {
   Layout x, weights, bias, y, plain_weights;
   Dims strides, padding;

@@ -12,6 +12,7 @@ namespace troupe::cpu {
 
 namespace {
 
+/// Returns the label of a row. Throws Error if it is not in [0, classes).
 std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t classes) {
   if (label < 0 || label >= classes)
     throw Error("softmax_cross_entropy", "label " + std::to_string(label) + " of row " + std::to_string(row) +
@@ -19,7 +20,7 @@ std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t cl
   return label;
 }
 
-// Sums over shorter rows do not use lanes.
+// Rows of fewer elements are summed one element after the other, not with lane_sum().
 constexpr std::int64_t kLongRow = 32;
 
 /// Computes y = x - log(sum(exp(x))) of one row.
@@ -31,7 +32,7 @@ TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, fl
     for (std::int64_t i = 0; i < classes; ++i) sum += y[i];
   else
     sum = lane_sum(classes, [y](std::int64_t i) { return y[i]; });
-  // Subtracts in this order: largest + log(sum) would round the logarithm away if x is large.
+  // The subtractions are in this order: largest + log(sum) would round the logarithm away if x is large.
   const auto log_sum = std::log(sum);
   for (std::int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
 }
@@ -53,13 +54,13 @@ TROUPE_SIMD_CLONES void subtract(std::int64_t n, float number, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] -= number;
 }
 
-/// Calls visit(row) with the index of every row.
+/// Calls visit(row) with the index of every row of a tensor whose last axis has the size `width`.
 template <class Visit>
 void for_each_row(const Tensor& tensor, std::int64_t width, Visit visit) {
   for (std::int64_t row = 0; row < tensor.elements() / width; ++row) visit(row);
 }
 
-/// The attributes of the loss: label smoothing, and the ignored label.
+/// The attributes of a loss or metric: label smoothing, and the label that is ignored if there is one.
 struct Target {
   float smoothing;
   bool has_ignored;
@@ -76,14 +77,14 @@ TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor,
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i]) * factor;
 }
 
-/// The gradient of the loss of a row. With a fourth input, the batch info, it is the gradient of the mean divided by
-/// the global rows.
+/// The gradient of the loss of a row. Input 0 has it for every row. With input 3, the batch info, input 0 is the
+/// gradient of the mean loss instead, and is divided by the number of rows of the whole batch.
 float loss_gradient(Inputs in, std::int64_t row) {
   if (in.size() < 4) return floats(in[0])[row];
   return floats(in[0])[0] / static_cast<float>(BatchInfo::read(in[3]).global_rows);
 }
 
-/// A kernel of the cross-entropy's gradient with integer labels. in[1] are logits or the logarithms of probabilities.
+/// A kernel of the gradient of softmax_cross_entropy. Input 1 must hold logits if `of_logits`, else log probabilities.
 std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, bool of_logits) {
   return function_kernel(
       [classes = call.inputs[1].shape.back(0), target = Target(call.attributes), of_logits](Inputs in, Outputs out) {
@@ -115,7 +116,7 @@ std::unique_ptr<Kernel> make_log_softmax(const OpCall& call) {
   });
 }
 
-// dx = dy - exp(y) sum(dy).
+// dx = dy - exp(y) sum(dy), where y is the result of log_softmax.
 std::unique_ptr<Kernel> make_log_softmax_grad(const OpCall& call) {
   return function_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[0], width, [&](std::int64_t row) {
@@ -162,7 +163,8 @@ std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
   });
 }
 
-// dx = dloss (exp(y) sum(p) - p), because the probabilities p need not add up to 1.
+// dx = dloss (exp(y) sum(p) - p), where y are the log probabilities of the logits and p the target probabilities. The
+// sum is computed, because p need not add up to 1.
 std::unique_ptr<Kernel> make_soft_cross_entropy_grad(const OpCall& call) {
   return function_kernel([classes = call.inputs[1].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[1], classes, [&](std::int64_t row) {

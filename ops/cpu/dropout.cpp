@@ -6,11 +6,11 @@ namespace troupe::cpu {
 
 namespace {
 
-constexpr int kBlocks = 16;  // each of four numbers
+constexpr int kBlocks = 16;  // the number of Philox blocks computed at once, each of four words of 32 bits
 constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
-/// The key of the random numbers of one row.
+/// The seed and the counters from which the random numbers of one row are computed.
 struct RowKey {
   std::uint64_t seed;
   std::uint32_t row, step, stream;
@@ -39,8 +39,8 @@ struct RowKey {
   }
 }
 
-/// Drops elements of a row. Word w of block 16 i + b decides on element 64 i + 16 w + b: the element is kept if the
-/// word's upper 24 bits reach `threshold` = rate 2^24.
+/// Computes dropout of a row. Word w of block 16 i + b decides on element 64 i + 16 w + b. If the upper 24 bits of the
+/// word are at least `threshold` = rate 2^24, the element is multiplied by `factor`; else it becomes 0.
 TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uint32_t threshold, float factor,
                                  const float* x, float* y) {
   std::uint32_t words[4][kBlocks];
@@ -60,7 +60,8 @@ TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uin
 std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   const auto rate = call.attributes.number("rate");
   const auto threshold = static_cast<std::uint32_t>(rate * kNumbers);
-  // Mixed with a constant, because initializers and shuffling use the seed itself.
+  // XOR with a constant changes the seed, so that dropout does not draw the random numbers of initializers and
+  // shuffling, which use the seed unchanged.
   const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
   return function_kernel([=, width = call.inputs[0].shape.row_elements(),

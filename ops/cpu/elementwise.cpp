@@ -9,8 +9,9 @@ namespace troupe::cpu {
 
 namespace {
 
-// Computes one run by one of three patterns: both operands advance, or one of them. In a run of one element neither
-// operand advances.
+// Computes out[i] = f(a[i * a_step], b[i * b_step]) for one run. Each step is 0 or 1; every combination has its own
+// loop, because compilers turn loops with constant steps into vector code. Both steps are 0 if broadcast_to repeats one
+// element.
 template <class F>
 [[gnu::always_inline]] inline void run_of(F f, std::int64_t n, const float* a, std::int64_t a_step, const float* b,
                                           std::int64_t b_step, float* out) {
@@ -53,7 +54,7 @@ std::unique_ptr<Kernel> make_broadcast(const OpCall& call, Run run) {
 
 }  // namespace
 
-// Defines the function `factory`, which makes a kernel of two broadcast inputs.
+// Defines the function `factory`, which makes a kernel of `operation` on two inputs with numpy's broadcasting.
 #define TROUPE_BROADCAST_KERNEL(factory, operation)                                                             \
   TROUPE_SIMD_CLONES static void factory##_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, \
                                                std::int64_t sb, float* out) {                                   \
@@ -68,7 +69,7 @@ TROUPE_BROADCAST_KERNEL(make_sub, -)
 TROUPE_BROADCAST_KERNEL(make_mul, *)
 TROUPE_BROADCAST_KERNEL(make_div, /)
 
-// Only the shape of the second input is used, so its dtype may be any.
+// Input 1 gives only the shape, so it may have any dtype.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
   if (is_16_bit(call.inputs[0].dtype)) throw Error("broadcast_to", "has no kernel of 16-bit floats for cpu");
   return function_kernel([walk = Walk(call)](Inputs in, Outputs out) {
@@ -91,7 +92,7 @@ void relu(std::int64_t n, const float* x, float* y) {
   make_relu_loop(n, x, y);
 }
 
-// Adds row by row, in the order of a sum over rows.
+// The gradient is added up row by row, in the order in which reduce_sum adds rows.
 std::unique_ptr<Kernel> make_relu_grad_bias(const OpCall& call) {
   const auto columns = call.outputs[1].shape[0];
   return function_kernel([columns, rows = call.inputs[0].shape.elements() / columns](Inputs in, Outputs out) {

@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The first element that is not finite, or null.
+/// The first element of a tensor that is a NaN or an infinity; null if all elements are finite.
 const float* first_not_finite(const Tensor& tensor) {
   const auto* end = floats(tensor) + tensor.elements();
   for (const auto* element = floats(tensor); element != end; ++element)

@@ -10,15 +10,15 @@ namespace troupe::cpu {
 // Functions of one number in a form that compilers turn into vector code. They are accurate to a few units in the last
 // place unless their comment says otherwise.
 
-/// exp(x) to about 2 units in the last place, in a form that compilers turn into vector code: x = n ln 2 + r with |r|
-/// <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7, and 2^n by its exponent bits. Returns NaN for NaN, the
-/// smallest normal numbers for an underflow, and infinity for an overflow.
+/// exp(x) to about 2 units in the last place: x = n ln 2 + r with |r| <= ln 2 / 2, exp(r) by its Taylor polynomial of
+/// degree 7, and 2^n by its exponent bits. Returns NaN for NaN, exp(-87), which is close to the smallest normal number,
+/// for x below -87, and infinity for x above 88.5.
 [[gnu::always_inline]] inline float exp_of(float x) {
   constexpr float kLog2E = 1.44269504F;
   // ln 2 in two parts. The first has few bits, so that n * kLn2High is exact.
   constexpr float kLn2High = 0.693359375F;
   constexpr float kLn2Low = -2.12194440e-4F;
-  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: adding it leaves an integer in the low bits
+  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: x + kRounder has x as an integer in its low bits
   const float clamped = x < -87.0F ? -87.0F : (x > 88.5F ? 88.5F : x);
   const float shifted = clamped * kLog2E + kRounder;
   const float n = shifted - kRounder;
@@ -36,14 +36,14 @@ namespace troupe::cpu {
   return x > 88.5F ? std::bit_cast<float>(0x7f800000U) : (x == x ? scaled : x);
 }
 
-/// exp(x), but 0 below -87, and infinity above 88.5, shortly before the result leaves the normal numbers.
+/// exp(x), but 0 for x below -87 and infinity for x above 88.5. Just beyond these limits exp(x) is not a normal number.
 [[gnu::always_inline]] inline float exp_or_zero(float x) {
   const float y = exp_of(x);
   return x < -87.0F ? 0.0F : y;
 }
 
 /// log(x) = exponent ln 2 + polynomial of the mantissa in [sqrt(1/2), sqrt(2)). The coefficients are those of Moshier's
-/// Cephes library (logf).
+/// Cephes library (logf). Returns minus infinity for 0, NaN for a negative x, and infinity and NaN unchanged.
 [[gnu::always_inline]] inline float log_of(float x) {
   constexpr float kTwoTo23 = 8388608.0F;
   const bool subnormal = x < std::numeric_limits<float>::min();
@@ -67,7 +67,7 @@ namespace troupe::cpu {
   const float value = (m + y) + 0.693359375F * e;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float beyond = x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
-  const float defined = x < kInfinity ? value : x;  // returns infinity and NaN unchanged
+  const float defined = x < kInfinity ? value : x;  // infinity and NaN are returned unchanged
   return x <= 0.0F ? beyond : defined;
 }
 
@@ -79,7 +79,7 @@ namespace troupe::cpu {
   return rounded == 0.0F ? x : log_of(sum) * (x / rounded);
 }
 
-/// tanh(x): near 0 a polynomial with the coefficients of Cephes (tanhf), otherwise by exp.
+/// tanh(x): a polynomial with the coefficients of Cephes (tanhf) for |x| < 0.625, else computed from exp(2 |x|).
 [[gnu::always_inline]] inline float tanh_of(float x) {
   const float size = x < 0.0F ? -x : x;
   const float z = x * x;
@@ -122,14 +122,14 @@ struct Normal {
   return {x < 0.0F ? tail : 1.0F - tail, kInverseSqrt2Pi * bell};
 }
 
-/// The factor by which gelu's tanh approximation multiplies x, (1 + tanh(z)) / 2 = sigmoid(2 z) with z = sqrt(2 / pi)
-/// (x + 0.044715 x^3), and the slope of the factor at x.
+/// `part` is the factor by which the tanh approximation of gelu multiplies x: (1 + tanh(z)) / 2 = sigmoid(2 z) with z =
+/// sqrt(2 / pi) (x + 0.044715 x^3). `slope` is the derivative of that factor at x.
 struct GeluTanhPart {
   float part, slope;
 };
 [[gnu::always_inline]] inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  // Beyond +-20 the factor is 0 or 1, but the squares might overflow.
+  // For |x| > 20 the factor is 0 or 1 in float32. x is limited to 20, because its square might overflow.
   const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));

@@ -7,8 +7,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Runs the kernels of the single ops one after the other. Graphs for the CPU are not fused, so this kernel need only
-/// have the right bits.
+/// The kernel of fused_elementwise. It runs the kernels of the single ops one after the other, to the same bits. It is
+/// not fast, because passes fuse element-wise ops only in graphs for GPUs.
 class FusedKernel final : public Kernel {
  public:
   explicit FusedKernel(const OpCall& call) : inputs_(call.inputs.size()) {
@@ -53,7 +53,7 @@ class FusedKernel final : public Kernel {
   std::vector<Step> steps_;
   /// The results of all steps but the last.
   std::vector<Tensor> results_;
-  // The values of one run. The vector is kept for the next run.
+  // The inputs and results of all steps in one run. The vector is empty between runs but keeps its capacity.
   std::vector<Tensor> values_;
 };
 

@@ -10,7 +10,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Calls visit(i, index) for every index. Throws Error if an index is not in [0, bound).
+/// Calls visit(i, index) for every index. Throws Error, in the name of `op`, if an index is not in [0, bound).
 template <class Visit>
 void for_each_index(const char* op, const Tensor& indices, std::int64_t bound, Visit visit) {
   const bool wide = indices.dtype() == DType::int64;
@@ -28,7 +28,8 @@ TROUPE_SIMD_CLONES void add_to(std::int64_t n, const float* x, float* sum) {
   for (std::int64_t i = 0; i < n; ++i) sum[i] += x[i];
 }
 
-/// A kernel that copies the row of each index.
+/// A kernel that copies, for each index in input 1, the row of input 0 with that number. Errors are in the name of
+/// `op`.
 std::unique_ptr<Kernel> gather_rows(const OpCall& call, const char* op) {
   const auto& data = call.inputs[0];
   const auto row_bytes = data.shape.row_elements() * static_cast<std::int64_t>(size_of(data.dtype));

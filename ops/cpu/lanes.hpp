@@ -21,7 +21,7 @@ template <class F>
   return lanes[0];
 }
 
-/// The larger of two numbers, or b if it is NaN.
+/// The larger of two numbers; NaN if one of them is NaN.
 [[gnu::always_inline]] inline float larger(float a, float b) {
   return b > a || b != b ? b : a;
 }

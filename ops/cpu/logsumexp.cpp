@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// exp(x[i] - largest).
+/// A function object that returns exp(x[i] - largest).
 struct ShiftedExp {
   const float* x;
   float largest;
@@ -17,10 +17,10 @@ struct ShiftedExp {
   [[gnu::always_inline]] float operator()(std::int64_t i) const { return exp_of(x[i] - largest); }
 };
 
-/// The logarithm of the sum of exp(x), of one row.
+/// The logarithm of the sum of exp(x) over one row of `width` elements.
 TROUPE_SIMD_CLONES float logsumexp_of(std::int64_t width, const float* x) {
   const float largest = lane_max(width, x);
-  // An infinity minus itself is a NaN.
+  // With an infinite `largest`, x[i] - largest could be infinity - infinity, which is NaN.
   if (!std::isfinite(largest)) return largest;
   return largest + std::log(lane_sum(width, ShiftedExp{x, largest}));
 }

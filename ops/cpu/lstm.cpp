@@ -10,8 +10,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The product of one time step: rows [B, K] x weights [K, N], which lie in memory with `strides`. The weights are
-/// reordered once, for all time steps, into the layout that the product prefers.
+/// The product of one time step, y = x weights, where x is [rows, k] and `weights` is [k, n] and lies in memory with
+/// `strides`. begin() reorders the weights once, for all time steps, into the layout that oneDNN prefers.
 class StepProduct {
  public:
   StepProduct(std::int64_t rows, std::int64_t k, std::int64_t n, const Dims& strides)
@@ -21,7 +21,8 @@ class StepProduct {
 
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
-  /// Reorders the weights into `scratch`, and binds the products y = x weights to these pointers.
+  /// Reorders the weights into `scratch`, and makes every following multiply() read x and write y. `scratch` must have
+  /// scratch_bytes() bytes.
   void begin(const float* weights, const float* x, const float* y, std::byte* scratch) {
     pack_.call.bind({weights, scratch, scratch + packed_bytes_});
     pack_.call.execute();
@@ -45,8 +46,8 @@ class StepProduct {
   std::size_t packed_bytes_, scratch_bytes_;
 };
 
-/// One row at one time step: the gates after their activations, the cell and the hidden state from the gates' inputs
-/// and the cell before.
+/// Computes one row at one time step: the gates after their activations, the new cell and the new hidden state.
+/// `inputs` and `recurrent` are the terms of the gates from the input and from the old hidden state. `size` is H.
 TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const float* recurrent, const float* old_cell,
                                  float* gates, float* cell, float* hidden) {
   for (std::int64_t i = 0; i < 2 * size; ++i) gates[i] = sigmoid_of(inputs[i] + recurrent[i]);
@@ -59,8 +60,9 @@ TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const f
   }
 }
 
-/// Computes the gradient of one row at one time step. `dcell` is the gradient of the cell after the step, and becomes
-/// that of the cell before it.
+/// Computes the gradient of the gates before their activations, `dgates`, of one row at one time step. `dstate` and
+/// `dhidden` are the gradients of the new hidden state from the output and from the next time step. `dcell` is the
+/// gradient of the new cell, and is replaced by the gradient of the old cell.
 TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, const float* dhidden, const float* gates,
                                       const float* cell, const float* old_cell, float* dcell, float* dgates) {
   const float *in = gates, *forget = gates + size, *proposed = gates + 2 * size, *out = gates + 3 * size;
@@ -76,11 +78,11 @@ TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, co
   }
 }
 
-/// The sizes of a call, and the offsets in its tensors.
+/// The sizes of a call, and the offsets in its tensors. `size` is H.
 struct Sizes {
   std::int64_t rows, times, size;
 
-  /// The offset of a row's state in [B, T + 1, H] and of its gates in [B, T, 4 H] at a time step.
+  /// The offsets of a row at a time step: of its state in [B, T + 1, H], and of its gates in [B, T, 4 H].
   std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
   std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
 };
@@ -89,7 +91,8 @@ std::size_t float_bytes(std::int64_t count) {
   return Allocator::rounded(static_cast<std::size_t>(count) * sizeof(float));
 }
 
-// The states of one time step are far apart in the outputs, so the product reads and writes compact copies.
+// The kernel of lstm. The states of the rows at one time step are far apart in the outputs, so the product reads and
+// writes compact copies in scratch memory.
 class LstmKernel final : public Kernel {
  public:
   explicit LstmKernel(const OpCall& call)
@@ -129,8 +132,8 @@ class LstmKernel final : public Kernel {
   StepProduct product_;
 };
 
-// Inputs: the gradients of the states and of the last cell, the weights, the cells, and the gates after their
-// activations.
+// The kernel of lstm_grad. Inputs: the gradients of the hidden states and of the last cell, the weights, the cells, and
+// the gates after their activations.
 class LstmGradKernel final : public Kernel {
  public:
   explicit LstmGradKernel(const OpCall& call)

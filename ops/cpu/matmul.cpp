@@ -10,16 +10,17 @@ namespace troupe::cpu {
 
 namespace {
 
-// Row-major matrices, described by strides if they are transposed. oneDNN packs matrices as it needs, so none is
-// reordered here.
+// Matrices are row-major. A transposed matrix is the same memory described with other strides. Kernels here reorder no
+// matrix, because oneDNN packs the factors in its products.
 
-/// A shape as one matrix, with all leading axes as its rows.
+/// Describes a tensor as one matrix, with a row for each position along the leading axes, or as the transpose of it.
 Layout rows_of(const Shape& shape, bool transposed) {
   const auto rows = shape.elements() / shape.back(0), columns = shape.back(0);
   return transposed ? describe({columns, rows}, Dims{1, columns}) : describe({rows, columns}, Dims{columns, 1});
 }
 
-/// The last two axes of a shape as matrices, with all leading axes as one batch axis.
+/// Describes a tensor as a batch of matrices, its last two axes, or as a batch of their transposes. All leading axes
+/// become one batch axis.
 Layout matrices(const Shape& shape, bool transposed) {
   const auto rows = shape.back(1), columns = shape.back(0);
   const auto count = shape.elements() / (rows * columns);
@@ -27,7 +28,7 @@ Layout matrices(const Shape& shape, bool transposed) {
                     : describe({count, rows, columns}, Dims{rows * columns, columns, 1});
 }
 
-/// The matrices of a product and its bias, in the form of oneDNN.
+/// The factors a and b, the result y and the bias of a product, as oneDNN describes them.
 struct Product {
   Layout a, b, y, bias;
 };
@@ -49,12 +50,13 @@ PrimitiveKernel make_product(const Product& product, bool has_bias) {
   return kernel;
 }
 
-// Not inlined, because g++ 12 would otherwise take it for a call of the kernel below, and warn of missing inputs.
+// run_kernel() must not be inlined. Otherwise g++ 12 takes the virtual call for a call of MatmulReluGrad::run(), which
+// reads a third input, and warns that the third input is missing.
 [[gnu::noinline]] void run_kernel(Kernel& kernel, const KernelContext& context, Inputs inputs, Outputs outputs) {
   kernel.run(context, inputs, outputs);
 }
 
-// Runs the kernels of the ops that this op replaces, which gives their bits.
+// The kernel of matmul_relu_grad. It runs the kernels of matmul and relu_grad, which gives the bits of these ops.
 class MatmulReluGrad final : public Kernel {
  public:
   explicit MatmulReluGrad(const OpCall& call)

@@ -19,8 +19,8 @@ constexpr int kChannelBlock = 16;
 template <int N>
 using Constant = std::integral_constant<int, N>;
 
-/// The part of a window that lies in the image: the offset of its first element, its size, and the index of its first
-/// element in the window.
+/// The part of a window that lies in the image: `offset` is the offset of the first element of the part in the image,
+/// `rows` and `columns` are the size of the part, and `first_place` is the index of that element in the whole window.
 struct Window {
   std::int64_t offset, rows, columns;
   std::int32_t first_place;
@@ -47,9 +47,9 @@ struct Pooling {
   std::int64_t image_elements() const { return height * width * channels; }
   std::int64_t pooled_row_elements() const { return pooled_width * channels; }
   std::int64_t pooled_elements() const { return pooled_height * pooled_row_elements(); }
-  /// Whether no element is in two windows.
+  /// True if no element is in two windows.
   bool disjoint() const { return stride >= kernel_size; }
-  /// Whether every element is in exactly one window.
+  /// True if every element is in exactly one window.
   bool exact() const {
     return stride == kernel_size && padding == 0 && pooled_height * kernel_size == height &&
            pooled_width * kernel_size == width;
@@ -63,8 +63,8 @@ struct Pooling {
   }
 };
 
-/// Calls visit(offset of the element, its index in the window) for every element of a window. If the whole window is
-/// known to be W x W (W > 0), compilers unroll the loops.
+/// Calls visit(offset of the element, its index in the whole window) for every element of a window. If W > 0, the
+/// window must be W x W and lie in the image, and compilers unroll the loops. If W is 0, the window gives its size.
 template <int W, class Visit>
 [[gnu::always_inline]] inline void for_elements(const Pooling& p, const Window& window, Visit visit) {
   const std::int64_t rows = W > 0 ? W : window.rows, columns = W > 0 ? W : window.columns;
@@ -74,7 +74,7 @@ template <int W, class Visit>
       visit(window.offset + (h * p.width + w) * p.channels, (W > 0 ? 0 : window.first_place) + h * size + w);
 }
 
-/// Finds the largest elements of one window in N neighboring channels.
+/// Finds the largest elements of one window, and their indices in the window, in N neighboring channels.
 template <int N, int W>
 [[gnu::always_inline]] inline void pool_window(const Pooling& p, const Window& window, const float* __restrict x,
                                                float* __restrict y, std::uint8_t* __restrict places) {
@@ -86,8 +86,8 @@ template <int N, int W>
     const float* here = x + offset;
     TROUPE_LANE_LOOP
     for (int c = 0; c < N; ++c) {
-      // True if the element is larger, or is the first NaN. A NaN compares neither smaller nor equal, so nothing
-      // replaces it.
+      // True if the element is larger, or is the first NaN. Comparisons with a NaN are false, so a NaN in `here` is
+      // taken and a NaN in `best` is never replaced.
       const bool better = !(here[c] <= best[c]) & (best[c] == best[c]);
       best[c] = better ? here[c] : best[c];
       place[c] = better ? number : place[c];
@@ -101,8 +101,8 @@ template <int N, int W>
   TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) places[c] = static_cast<std::uint8_t>(place[c]);
 }
 
-/// Computes the gradients of one window in N neighboring channels. They are added to the gradients of earlier windows
-/// or, if windows are disjoint, written.
+/// Computes the gradients of the elements of one window in N neighboring channels. If windows are disjoint, dx is set
+/// to the gradients; else they are added to dx, which has the gradients of earlier windows.
 template <int N, int W>
 [[gnu::always_inline]] inline void unpool_window(const Pooling& p, const Window& window, const float* __restrict dy,
                                                  const std::int32_t* __restrict places, float* __restrict dx) {
@@ -121,7 +121,9 @@ template <int N, int W>
   });
 }
 
-/// Calls body(channel, number of lanes, window size or 0) for all channels.
+/// Calls body(c, N, W) until all channels are handled, for N channels from channel c on. N and W are Constants, the
+/// template arguments of pool_window(): N is kChannelBlock or, for the last channels, 1. W is 2 for blocks of channels
+/// in a whole window of 2 x 2, else 0.
 template <class Body>
 [[gnu::always_inline]] inline void for_channels(const Pooling& p, const Window& window, Body body) {
   std::int64_t c = 0;
@@ -145,7 +147,7 @@ TROUPE_SIMD_CLONES void widen(std::int64_t n, const std::uint8_t* __restrict fro
   for (std::int64_t k = 0; k < n; ++k) to[k] = from[k];
 }
 
-/// Computes the gradients of the windows of pooled row i.
+/// Computes the gradients of the windows of row i of a pooled image.
 TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float* dy, const std::int32_t* places,
                                    float* dx) {
   for (std::int64_t j = 0; j < p.pooled_width; ++j, dy += p.channels, places += p.channels) {
@@ -156,12 +158,12 @@ TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float
   }
 }
 
-/// The gradient of a pooling whose largest elements are given by their indices.
+/// The kernel of max_pool_grad. Input 1 has the index of the largest element in each window, or kNoPlace.
 class MaxPoolGradient final : public Kernel {
  public:
   explicit MaxPoolGradient(const Pooling& pooling) : p_(pooling) {}
 
-  // The indices of the largest elements in one pooled row, widened to the size of the gradients that they select.
+  // Scratch memory for the indices of one pooled row, widened to 32 bits, the width of the gradients that they select.
   std::size_t scratch_bytes() const override {
     return static_cast<std::size_t>(p_.pooled_row_elements()) * sizeof(std::int32_t);
   }

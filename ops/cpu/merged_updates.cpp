@@ -9,7 +9,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Updates the parameters one after the other, each by the kernel of a single update.
+/// Updates the parameters one after the other, each by the kernel of a single update. Parameters without elements are
+/// skipped.
 class MergedUpdateKernel final : public Kernel {
  public:
   MergedUpdateKernel(const OpCall& call, std::unique_ptr<Kernel> (*make_single)(const OpCall& call))
@@ -32,7 +33,7 @@ class MergedUpdateKernel final : public Kernel {
   }
 
  private:
-  /// Collects the inputs and outputs of one parameter, in the order of a single update.
+  /// Collects the inputs and outputs of the update of one parameter, in the order of the op that updates one parameter.
   template <class T>
   void collect(std::span<const T> inputs, std::span<const T> outputs, std::size_t parameter, std::vector<T>& in,
                std::vector<T>& out) const {
@@ -47,7 +48,7 @@ class MergedUpdateKernel final : public Kernel {
 
   MergedUpdate update_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
-  // The tensors of one single update. The vectors are kept for the next ones.
+  // The tensors of the update of one parameter. The vectors are empty between runs but keep their capacity.
   std::vector<Tensor> in_, out_;
 };
 

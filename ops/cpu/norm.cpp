@@ -9,11 +9,13 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The statistics of a row that the gradient needs.
+/// The statistics of a row, which the gradient needs, too: in layer_norm the mean and 1 / sqrt(variance + epsilon), in
+/// rms_norm 0 and 1 / sqrt(mean of x squared + epsilon).
 struct RowStatistics {
   float mean = 0.0F, factor = 1.0F;
 };
 
+/// Computes the statistics of a row of layer_norm if `centered`, else of rms_norm.
 TROUPE_SIMD_CLONES RowStatistics statistics(std::int64_t n, const float* x, float epsilon, bool centered) {
   const auto count = static_cast<float>(n);
   const float mean = centered ? lane_sum(n, [x](std::int64_t i) { return x[i]; }) / count : 0.0F;
@@ -29,8 +31,8 @@ TROUPE_SIMD_CLONES void normalize_row(std::int64_t n, const float* x, RowStatist
     for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * row.factor * scale[i];
 }
 
-/// Computes the gradient of one row, and adds the row's terms to the gradients of scale and of shift (null without a
-/// shift).
+/// Computes the gradient of one row, and adds the terms of the row to the gradients of scale and shift. `dshift` is
+/// null in rms_norm, which has no shift.
 TROUPE_SIMD_CLONES void normalize_row_grad(std::int64_t n, const float* dy, const float* x, RowStatistics row,
                                            const float* scale, float* dx, float* dscale, float* dshift) {
   const auto count = static_cast<float>(n);

@@ -13,12 +13,13 @@ using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 using Layout = dnnl::memory::desc;
 
-/// The CPU engine. The first call on a thread limits oneDNN to that thread: with more threads, replicas would contend
-/// for the cores, and primitives that were made under different numbers of threads would differ in their bits.
+/// The CPU engine. A thread must call onednn_engine() before other functions of oneDNN. The first call on a thread
+/// limits oneDNN to one thread: with more threads, replicas would contend for the cores, and primitives that were made
+/// under different numbers of threads would differ in their bits.
 const dnnl::engine& onednn_engine();
 
-/// Primitives under their names of oneDNN 3. Earlier versions have an older form under these names, and the same form
-/// under names with _v2.
+/// Primitives in the form and under the names of oneDNN 3. In earlier versions these names belong to an older form, and
+/// the form of oneDNN 3 has names with _v2.
 #if DNNL_VERSION_MAJOR >= 3
 using SoftmaxForward = dnnl::softmax_forward;
 using SoftmaxBackward = dnnl::softmax_backward;
@@ -31,16 +32,17 @@ using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 #endif
 
-/// A float32 description with the given order of axes, or with strides.
+/// Describes a float32 tensor by its sizes and either the order of its axes or its strides in elements.
 Layout describe(const Dims& sizes, Tag tag);
 Layout describe(const Dims& sizes, const Dims& strides);
-/// Images [B, H, W, C], oneDNN's nhwc; its logical order is still NCHW.
+/// Describes images [B, H, W, C], oneDNN's nhwc. The sizes in the description are in oneDNN's order, NCHW.
 Layout images(const Shape& shape);
-/// Attributes of a primitive that uses the scratch memory of its caller.
+/// Attributes of a primitive whose caller provides its scratch memory.
 dnnl::primitive_attr scratch_attributes();
 
-/// The implementation that oneDNN chooses for a primitive. `arguments` are the constructor's arguments in oneDNN 3
-/// between the engine and the attributes. Throws dnnl::error if there is no implementation.
+/// The implementation that oneDNN chooses for a primitive. `arguments` must be the arguments that the constructor of
+/// its description takes in oneDNN 3 between the engine and the attributes. Throws dnnl::error if there is no
+/// implementation.
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc choose(const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -50,7 +52,8 @@ typename Primitive::primitive_desc choose(const Arguments&... arguments) {
 #endif
 }
 
-/// The implementation of a primitive of the backward pass. `forward` is the implementation of the forward pass.
+/// The implementation of a primitive of the backward pass; see choose(). `forward` must be the implementation of the
+/// forward pass.
 template <class Primitive, class Forward, class... Arguments>
 typename Primitive::primitive_desc choose_backward(const Forward& forward, const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -60,7 +63,7 @@ typename Primitive::primitive_desc choose_backward(const Forward& forward, const
 #endif
 }
 
-/// A primitive with its arguments, which can run many times on different memory.
+/// A primitive with its arguments. It can run many times, each time on other memory.
 class OnednnCall {
  public:
   using Arguments = std::initializer_list<std::pair<int, Layout>>;
@@ -68,10 +71,11 @@ class OnednnCall {
 
   /// Adds an argument (DNNL_ARG_...). Returns its index for bind().
   std::size_t argument(int kind, const Layout& description);
+  /// Sets the memory of the argument with this index for the following calls of execute().
   void bind(std::size_t index, const void* data);
-  /// Binds all arguments, in the order in which they were added.
+  /// Sets the memory of all arguments, in the order in which they were added.
   void bind(std::initializer_list<const void*> data);
-  /// Runs on the calling thread and returns when the result is complete.
+  /// Runs on the calling thread and returns when the result is complete. Throws Error if oneDNN fails.
   void execute();
 
  private:
@@ -80,14 +84,16 @@ class OnednnCall {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// A conversion between two layouts. The arguments of the call are the source, the result and scratch memory.
+/// A conversion between two layouts. The arguments of `call` are the source, the result and `scratch_bytes` bytes of
+/// scratch memory, in this order.
 struct Reorder {
   OnednnCall call;
   std::size_t scratch_bytes;
 };
 Reorder make_reorder(const Layout& from, const Layout& to);
 
-/// Makes a kernel by `make`, and turns oneDNN's exceptions into an Error that names the op and its shapes.
+/// Returns the kernel that `make` makes. If `make` throws an exception of oneDNN, throws an Error that names the op and
+/// its shapes.
 template <class Make>
 std::unique_ptr<Kernel> onednn_kernel(const OpCall& call, Make make) {
   try {

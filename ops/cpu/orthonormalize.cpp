@@ -7,7 +7,8 @@ namespace troupe::cpu {
 
 namespace {
 
-// A column that depends on earlier ones is reduced to rounding errors, which are below this part of its length.
+// A column that depends linearly on earlier ones leaves only rounding errors when these are subtracted. A column
+// shorter than this part of its original length counts as such and becomes zero.
 constexpr double kRoundingError = 1e-6;
 
 /// The columns of a row-major matrix [m, n].

@@ -14,7 +14,8 @@ class PrimitiveKernel final : public Kernel {
  public:
   PrimitiveKernel(dnnl::primitive primitive, const Layout& scratchpad);
 
-  /// Binds a tensor whose layout is `plain` to an argument whose layout is `layout`.
+  /// Takes input, or output, number `tensor` of the call, whose layout is `plain`, as the argument `kind`
+  /// (DNNL_ARG_...) of the primitive, whose layout is `layout`.
   PrimitiveKernel& input(std::size_t tensor, int kind, const Layout& plain, const Layout& layout);
   PrimitiveKernel& output(std::size_t tensor, int kind, const Layout& plain, const Layout& layout);
   PrimitiveKernel& input(std::size_t tensor, int kind, const Layout& layout) {
@@ -23,19 +24,20 @@ class PrimitiveKernel final : public Kernel {
   PrimitiveKernel& output(std::size_t tensor, int kind, const Layout& layout) {
     return output(tensor, kind, layout, layout);
   }
-  /// Replaces output 0 by max(output, 0) at the end.
+  /// If enabled, every run replaces output 0 by max(output 0, 0) after the primitive.
   void relu_at_end(bool enabled) { relu_at_end_ = enabled; }
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override;
 
  private:
-  /// The conversion of a tensor to the layout that the primitive prefers, or back.
+  /// The conversion of an input from its own layout to that of the primitive, or of an output from that of the
+  /// primitive to its own.
   struct Conversion {
     OnednnCall call;
     std::size_t copy_at, scratch_at;  // offsets in scratch memory
   };
-  /// An argument of the primitive and the tensor that it takes.
+  /// An argument of the primitive, and the input or output of the call that is passed as this argument.
   struct Argument {
     std::size_t tensor;
     std::size_t index;  // index of the argument in the OnednnCall
@@ -51,7 +53,8 @@ class PrimitiveKernel final : public Kernel {
   bool relu_at_end_ = false;
 };
 
-/// Makes a kernel of the PrimitiveKernel that `make` returns; see onednn_kernel().
+/// Returns the PrimitiveKernel that `make` makes. If `make` throws an exception of oneDNN, throws an Error that names
+/// the op and its shapes.
 template <class Make>
 std::unique_ptr<Kernel> primitive_kernel(const OpCall& call, Make make) {
   return onednn_kernel(call, [&] { return std::make_unique<PrimitiveKernel>(make()); });

@@ -12,7 +12,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A walk over the elements of the input; the array is the result, in which summed axes have the stride 0.
+/// A walk over the elements of the input. Its only array is the result, which has the stride 0 along reduced axes.
 Walk reduction(const OpCall& call) {
   const auto& shape = call.inputs[0].shape;
   const auto& summed = call.attributes.list("axes");
@@ -34,8 +34,8 @@ TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
   return lane_sum(n, [x](std::int64_t i) { return x[i]; });
 }
 
-/// The two loops of a reduction: `all` combines n elements into one result, `each` combines n elements with one result
-/// each.
+/// The two loops of a reduction: `all` combines n elements and `result` into one result, and `each` combines element i
+/// with results[i].
 struct Combine {
   float (*all)(std::int64_t n, const float* x, float result);
   void (*each)(std::int64_t n, const float* x, float* results);
@@ -56,7 +56,7 @@ constexpr Combine kExtreme{[](std::int64_t n, const float* x, float result) {
                              for (std::int64_t i = 0; i < n; ++i) results[i] = f(results[i], x[i]);
                            }};
 
-/// Combines the elements of x with the results, which are `initial` at first.
+/// Sets the results to `initial`, then combines every element of x with its result.
 void reduce(const Walk& walk, const Combine& combine, float initial, const Tensor& x, const Tensor& results) {
   auto* y = mutable_floats(results);
   std::fill_n(y, results.elements(), initial);
@@ -74,7 +74,7 @@ std::unique_ptr<Kernel> reduce_kernel(const OpCall& call, const Combine& combine
   });
 }
 
-/// Calls visit(element, index of its result) for all elements in order.
+/// Calls visit(index of the element, index of its result) for all elements in order.
 template <class Visit>
 void for_each_element(const Walk& walk, Visit visit) {
   walk.for_each_run([&](std::int64_t at, const Walk::Numbers& to) {

@@ -8,7 +8,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Runs `update` on each range of neighboring rows that have a gradient.
+/// Runs the kernel of an update on each range of consecutive rows whose gradient is not zero.
 class RowSparseKernel final : public Kernel {
  public:
   RowSparseKernel(std::size_t gradient, std::unique_ptr<Kernel> update)
@@ -29,7 +29,8 @@ class RowSparseKernel final : public Kernel {
   }
 
  private:
-  /// The first row, from `row` on, that has a gradient, or that has none.
+  /// The first row from `row` on whose gradient is not zero or, if `with_gradient` is false, is zero. The number of
+  /// rows if there is none.
   static std::int64_t next_row(const Tensor& gradient, std::int64_t row, bool with_gradient) {
     const auto width = gradient.shape().row_elements();
     const auto has_gradient = [&](std::int64_t i) {
@@ -54,7 +55,8 @@ class RowSparseKernel final : public Kernel {
 
   std::size_t gradient_;
   std::unique_ptr<Kernel> update_;
-  // The tensors of one range of rows. The vectors are kept for the next ranges.
+  // The inputs and outputs of the update of one range of rows. The vectors are empty between runs but keep their
+  // capacity.
   std::vector<Tensor> in_, out_;
 };
 

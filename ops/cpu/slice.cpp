@@ -13,10 +13,10 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-/// Copies a box of `sizes` elements between two row-major arrays of the same rank.
+/// Copies a box of `sizes` elements from one row-major array to another of the same rank.
 class BoxCopy {
  public:
-  /// The shape of an array, and the corner of the box in it.
+  /// The shape of an array, and the index of the first element of the box in it, by axis.
   struct Corner {
     Shape shape;
     List begin;
@@ -43,7 +43,7 @@ class BoxCopy {
   }
 
  private:
-  Walk walk_;  // the strides and offsets are bytes
+  Walk walk_;  // array 0 is the source, array 1 the target; strides and offsets are in bytes
   std::int64_t from_offset_ = 0, to_offset_ = 0;
   std::size_t run_bytes_;
 };
@@ -55,8 +55,8 @@ void fill(const Tensor& tensor, double value) {
   });
 }
 
-/// The part of the batch that a value [rows, ...] belongs to. Throws Error if the batch info has another number of
-/// rows.
+/// The part of the batch that this replica has, read from the batch info. Throws Error, in the name of `op`, unless the
+/// part has `rows` rows and its first row is not negative.
 BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
   const auto part = BatchInfo::read(batch_info);
   if (part.rows != rows || part.first_row < 0)
@@ -65,8 +65,9 @@ BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
   return part;
 }
 
-/// Copies the rows that a part of the batch has in common with a slice, which begins at row `begin` of the batch: from
-/// the part to the slice or, for the gradient, back. The other rows become zeros.
+/// A kernel that copies the rows common to this replica's part of the batch and to a slice, which begins at row `begin`
+/// of the batch: from the part to the slice if `to_slice`, else, for the gradient, from the slice to the part. The
+/// other rows of the output become zeros.
 std::unique_ptr<Kernel> copy_common_rows(const OpCall& call, const char* op, bool to_slice) {
   const auto begin = call.attributes.integer("begin"), width = call.inputs[0].shape.row_elements();
   return function_kernel([=](Inputs in, Outputs out) {
@@ -114,7 +115,8 @@ std::unique_ptr<Kernel> make_concat(const OpCall& call) {
   });
 }
 
-// Copies nothing if the memory plan has placed the parts in the block when they were computed.
+// The kernel copies only inputs that do not lie in the block already. Where possible, the memory plan lets an input be
+// computed at its place in the block.
 std::unique_ptr<Kernel> make_pack(const OpCall& call) {
   return function_kernel([offsets = pack_offsets(call.inputs)](Inputs in, Outputs out) {
     for (std::size_t i = 0; i < in.size(); ++i) {

@@ -5,7 +5,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// All rows of a shape as one matrix.
+/// Describes a tensor as one matrix, with a row for each position along the leading axes.
 Layout rows_of(const Shape& shape) {
   return describe({shape.elements() / shape.back(0), shape.back(0)}, Tag::ab);
 }

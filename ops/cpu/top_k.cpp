@@ -8,12 +8,13 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Compares with a NaN as the largest number.
+/// True if a is larger than b. A NaN is larger than every number, and no NaN is larger than another.
 bool is_larger(float a, float b) {
   return a > b || (a != a && b == b);
 }
 
-/// One axis of a row-major array: the numbers of elements before it, along it and after it.
+/// The size of one axis of a row-major array, the product `outer` of the sizes of all axes before it, and the product
+/// `inner` of those after it.
 struct AxisOf {
   std::int64_t outer = 1, size, inner = 1;
 

@@ -26,7 +26,7 @@ TROUPE_SIMD_CLONES void sgd_momentum(std::int64_t n, float* p, float* v, const f
   }
 }
 
-/// The attributes of the rules that divide by the root of a sum of squares: Adagrad and RMSProp.
+/// The attributes of the rules that divide by the square root of a sum of squares: Adagrad and RMSProp.
 struct SquaresRule {
   float keep, add, epsilon, weight_decay;
 };

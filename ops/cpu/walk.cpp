@@ -4,12 +4,15 @@ namespace troupe::cpu {
 
 namespace {
 
+/// True if `outer` and `inner` can be merged into one axis: in every array, one step along `outer` is as far as
+/// `inner.size` steps along `inner`.
 bool continues(const Walk::Axis& outer, const Walk::Axis& inner) {
   for (std::size_t i = 0; i < Walk::kMaxArrays; ++i)
     if (outer.strides[i] != inner.strides[i] * inner.size) return false;
   return true;
 }
 
+/// The axes of the output of a call, innermost first, with the strides of the inputs broadcast to it.
 std::vector<Walk::Axis> broadcast_axes(const OpCall& call) {
   const auto& output = call.outputs[0].shape;
   std::vector<Walk::Axis> axes;

@@ -9,14 +9,15 @@
 
 namespace troupe::cpu {
 
-/// Iterates over the elements of up to three arrays in step. A run is a sequence of elements along which every array
-/// advances by a fixed step. Neighboring axes that behave alike are merged, so that runs are as long as possible.
+/// Iterates over the elements of up to three arrays at the same time. A run is a sequence of elements along which every
+/// array advances by a fixed step. Neighboring axes along which all arrays advance by one step are merged, so that runs
+/// are as long as possible.
 class Walk {
  public:
   static constexpr std::size_t kMaxArrays = 3;
-  /// A number for each array.
+  /// One number for each array.
   using Numbers = std::array<std::int64_t, kMaxArrays>;
-  /// The number of elements along an axis, and for each array the distance from one of them to the next.
+  /// The number of elements along an axis, and for each array the distance from one element to the next along it.
   struct Axis {
     std::int64_t size;
     Numbers strides;
@@ -24,14 +25,15 @@ class Walk {
 
   /// The first axis is the innermost. Without axes there is one run of one element.
   explicit Walk(std::span<const Axis> axes = {});
-  /// The arrays are the inputs of a call, broadcast to its output. The steps are 0 or 1.
+  /// Walks over the output of a call. The arrays are the inputs, broadcast to the output, and their steps are 0 or 1.
   explicit Walk(const OpCall& call);
 
-  /// The length of a run, and the step of each array along a run.
+  /// The number of elements of a run, and the step of each array along a run.
   std::int64_t run_length() const { return axes_.front().size; }
   const Numbers& steps() const { return axes_.front().strides; }
 
-  /// Calls visit(number of elements before the run, offsets in the arrays) for the beginning of every run, in order.
+  /// Calls visit(n, offsets) at the beginning of every run, in order. n is the number of elements before the run, and
+  /// offsets[i] the offset of the run in array i.
   template <class Visit>
   void for_each_run(Visit visit) const {
     std::array<std::int64_t, Shape::kMaxRank + 1> index{};

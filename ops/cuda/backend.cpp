@@ -15,7 +15,8 @@ namespace {
 using cuda::CurrentDevice;
 using cuda::device_state;
 
-/// Makes kernels while their device is the current one, because preparing a kernel may measure on the device.
+/// Makes a kernel while its device is the calling thread's current one, because making the kernel may measure on the
+/// device.
 class CudaKernels final : public KernelTable {
  public:
   CudaKernels() {

@@ -18,7 +18,7 @@ namespace {
 
 using Record = std::vector<std::string>;
 
-/// The records that libcsv has parsed, and the fields so far of the record that is not complete.
+/// The records that libcsv has parsed, and the fields so far of the incomplete record at the end.
 struct Parsed {
   std::vector<Record> records;
   Record open;
@@ -38,7 +38,7 @@ std::vector<Record> records_of(GzipFile& file, const CsvOptions& options) {
   if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL) != 0) file.refuse("cannot be parsed");
   csv_set_delim(&parser, static_cast<unsigned char>(options.separator));
   auto text = file.read_all();
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark of UTF-8
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the byte order mark of UTF-8
   Parsed parsed;
   const bool complete = csv_parse(&parser, text.data(), text.size(), end_field, end_record, &parsed) == text.size() &&
                         csv_fini(&parser, end_field, end_record, &parsed) == 0;
@@ -48,7 +48,7 @@ std::vector<Record> records_of(GzipFile& file, const CsvOptions& options) {
   return std::move(parsed.records);
 }
 
-/// The position of a text in the file, for error texts.
+/// The position of a text in the file, named in errors.
 struct Place {
   const GzipFile& file;
   std::size_t record;
@@ -64,7 +64,8 @@ double number_of(const std::string& text, const Place& place) {
   const bool has_plus = text.starts_with('+') && !text.starts_with("+-");
   const auto [end, code] = std::from_chars(text.data() + (has_plus ? 1 : 0), text.data() + text.size(), number);
   const bool is_number = end == text.data() + text.size();
-  // A number that is too small or too large for a double becomes zero or infinity.
+  // strtod turns a number that is too small for a double into zero or a subnormal number, and one that is too large
+  // into infinity.
   if (code == std::errc::result_out_of_range && is_number) number = std::strtod(text.c_str(), nullptr);
   if (!is_number || code == std::errc::invalid_argument || std::isnan(number))
     place.refuse("'" + text + "' is not a number");
@@ -80,7 +81,7 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
     return static_cast<T>(category - field.categories.begin());
   }
   if constexpr (std::is_integral_v<T>) {
-    // Parsed directly, because a double does not hold every 64-bit integer.
+    // An integer is parsed without the detour over a double, which does not hold every 64-bit integer.
     T integer = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), integer);
     if (code == std::errc() && end == text.data() + text.size()) return integer;
@@ -88,7 +89,7 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
   const auto number = number_of(text, place);
   if constexpr (std::is_integral_v<T>) {
     if (number != std::floor(number)) place.refuse("'" + text + "' is not an integer");
-    // The largest 64-bit integer becomes 2^63 as a double, which is out of range.
+    // The largest 64-bit integer becomes 2^63 when it is converted to a double, and 2^63 is out of range.
     constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
     const bool too_large = sizeof(T) == sizeof(std::int64_t) ? number >= kLargest : number > kLargest;
     if (number < static_cast<double>(std::numeric_limits<T>::min()) || too_large)
@@ -99,12 +100,12 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
   return static_cast<T>(number);
 }
 
-/// The parsed table, with the names of its columns.
+/// The parsed table, with the names of its columns and without the record that has them.
 struct Table {
   const GzipFile& file;
   Record names;
   std::vector<Record> records;
-  std::size_t first_record;  // number of records[0] in the file, from 1
+  std::size_t first_record;  // number of records[0] in the file, counted from 1
 
   std::size_t column(const std::string& name) const {
     const auto first = std::ranges::find(names, name);

@@ -8,28 +8,31 @@
 
 namespace troupe {
 
-/// A field of a data set that is read from columns of a table.
+/// A field of a data set, and the columns of a table from which read_csv() reads it.
 struct CsvField {
   std::string name;
-  /// The names of the columns in the first record; without a header their numbers, from 0. A field of one column is
-  /// [B], a field of several is [B, columns].
+  /// The columns by their names in the first record, or by their numbers, from 0, if the table has no header. A field
+  /// of one column is [B], a field of several is [B, columns].
   std::vector<std::string> columns;
-  /// float32, int32, int64 or uint8.
+  /// The dtype of the field, which must be float32, int32, int64 or uint8.
   DType dtype = DType::float32;
-  /// If given, the column holds these texts, and the field the index of each text in this list.
+  /// If not empty, the columns must hold texts of this list, and the field holds the index of each text in the list. If
+  /// empty, the columns must hold numbers.
   std::vector<std::string> categories = {};
 };
 
 /// The format of a CSV file.
 struct CsvOptions {
   char separator = ',';
-  /// Whether the first record has the names of the columns.
+  /// True: the first record has the names of the columns. False: it is a row of data.
   bool header = true;
 };
 
 /// Reads a table of comma-separated values (RFC 4180: quotes, line ends of either kind), gzipped or plain. Empty lines
-/// are skipped. Throws Error that names file, record and column for: text that is not a number, a number out of the
-/// dtype's range, a record of another length, an unknown category, a missing column, broken quotes.
+/// are skipped. Throws Error that names the file, and the record and column if there are any, for: a missing, damaged
+/// or empty file, broken quotes, a record of another length, a missing or ambiguous column, a text that is not a
+/// number, a number out of the range of the dtype, a fraction for an integer dtype, an unknown category. Throws Error
+/// that names the field for: a field without columns, a 16-bit dtype, more categories than the dtype can hold.
 Dataset read_csv(const std::filesystem::path& file, const std::vector<CsvField>& fields,
                  const CsvOptions& options = {});
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::array kNames{"auto", "off", "file", "data"};
 
-/// The most rows of a shard in a batch. They are as even as possible, so that no process idles for a whole batch.
+/// The largest number of rows that a shard provides to a batch. The numbers of two shards differ by at most 1, so that
+/// the processes have equal work.
 std::int64_t max_rows(std::int64_t batch_rows, int shards, int shard) {
   return batch_rows / shards + (shard < batch_rows % shards ? 1 : 0);
 }

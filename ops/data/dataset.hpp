@@ -16,47 +16,50 @@
 
 namespace troupe {
 
-/// The rows of a batch that one replica computes.
+/// The rows of a batch that one replica computes: `rows` rows from row `first` on.
 struct BatchPart {
   std::int64_t first = 0;
   std::int64_t rows = 0;
 };
 
-/// The part of a replica of a batch: the first replicas take ceil(rows / replicas) rows each, the last ones the
-/// remainder, possibly none.
+/// The part of a batch of `rows` rows that a replica computes. The first replicas have ceil(rows / replicas) rows each,
+/// the last ones the remaining rows, possibly none.
 BatchPart part_of_batch(std::int64_t rows, int replicas, int replica);
 
-/// Samples in memory, each with the same named fields, and the order in which they are visited. A value: functions such
-/// as shuffle() and batch() return a changed copy that shares the samples.
+/// Samples in memory, each with the same named fields, and the order in which they are visited. A Dataset is a value:
+/// functions such as shuffle() and batch() return a changed copy that shares the samples.
 class Dataset {
  public:
   using Arrays = std::vector<std::pair<std::string, Tensor>>;
 
-  /// Makes a data set from arrays [N, ...] of any dtype; row i of each array belongs to sample i. If a model or a loss
-  /// does not name the fields that it reads, the first field is the model's input and the last one the target. Throws
-  /// Error if the numbers of rows differ or two fields have the same name.
+  /// Makes a data set from arrays [N, ...] of any dtype, one field each; row i of each array belongs to sample i. If a
+  /// model or a loss does not name the fields that it reads, the first field is the model's input and the last one the
+  /// target. Throws Error if the numbers of rows differ or two fields have the same name.
   static Dataset from_arrays(const Arrays& arrays);
-  /// Makes a data set of labeled samples: the field "features", from uint8 or float32 [N, ...], which a batch holds as
-  /// float32 `features * scale + shift`, and the field "labels", int32[N] with values below `classes`. Throws Error if
-  /// the counts differ or a label is out of range.
+  /// Makes a data set of labeled samples with two fields. `features` [N, ...] must be uint8 or float32; the field
+  /// "features" holds them as float32 `features * scale + shift`. `labels` must be int32 [N] with values in [0,
+  /// classes); they are the field "labels". Throws Error if the numbers of rows differ, a label is out of range, or a
+  /// dtype or shape is another.
   Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale = 1.0F, float shift = 0.0F);
 
-  /// The windows of a sequence: `rows` windows of `times` elements, each of which begins where the one before ends.
+  /// Windows over a sequence: `rows` windows of `times` elements, each of which begins at the end of the window before.
   struct Windows {
     std::int64_t times;
     std::int64_t rows;
   };
-  /// Makes a data set of windows of a sequence [N]: the field [B, times]. Shares the sequence's memory. Throws Error if
-  /// the sequence is too short.
+  /// Makes a data set of windows over a sequence [N], with one field [B, times]. Shares the memory of the sequence.
+  /// Throws Error if the sequence is too short.
   static Dataset from_windows(const std::string& name, const Tensor& sequence, Windows windows);
-  /// Adds a field of the same windows, shifted by `shift` elements, of a sequence [N]. Throws Error if the data set has
-  /// no windows or the sequence is too short.
+  /// Adds a field [B, times] of windows over a sequence [N]. Each window begins `shift` elements later in `sequence`
+  /// than the window of from_windows() does in its sequence. Throws Error if the data set has no windows, `shift` is
+  /// negative or the sequence is too short.
   Dataset with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const;
 
-  /// Makes a data set without fields; see with_function().
+  /// Makes a data set of `rows` samples without fields; with_function() and with_field() add them.
   static Dataset of_rows(std::int64_t rows);
-  /// Adds a field [B, sizes...]. `function` writes each row when it is loaded. It is called on any thread, on several
-  /// at a time, and must write the same for the same row. An exception that it throws ends the step.
+  /// Adds a field [B, sizes...] whose rows a function writes when they are loaded. Any thread may call the function,
+  /// several at a time; it must write the same elements each time that it gets the same row number. An exception that
+  /// the function throws fails the step.
   template <class T>
   Dataset with_function(const std::string& name, const std::vector<std::int64_t>& sizes,
                         std::function<void(std::int64_t row, std::span<T> to)> function) const {
@@ -65,42 +68,45 @@ class Dataset {
     };
     return with_rows_written(name, sizes, DTypeOf<T>::value, write);
   }
-  /// Adds a field from an array [N, ...] with a row for each sample, including those that skip() has removed.
+  /// Adds a field from an array [N, ...] with a row for each sample, including those that skip() has removed. Throws
+  /// Error if N is another number or the data set has a field of that name.
   Dataset with_field(const std::string& name, const Tensor& array) const;
 
-  /// Scales a uint8 or float32 field: batches hold float32 `field * scale + shift`, computed batch by batch.
+  /// Scales a uint8 or float32 field: batches hold float32 `field * scale + shift`, computed when a batch is loaded.
+  /// Throws Error if the field has another dtype or a function writes it.
   Dataset scaled(const std::string& field, float scale, float shift = 0.0F) const;
-  /// Shuffles anew every epoch: each sample is drawn from a buffer of `buffer` samples that is refilled in order.
+  /// Shuffles the samples in another order each epoch: each sample is drawn from a buffer of `buffer` samples, which is
+  /// refilled in the order of the samples. With 1 the order does not change. Throws Error for data in streams.
   Dataset shuffle(std::int64_t buffer) const;
-  /// Sets the rows of a (global) batch. The last batch of an epoch may have fewer.
+  /// Sets the number of rows of a batch over all replicas. The last batch of an epoch may have fewer.
   Dataset batch(std::int64_t rows) const;
-  /// Loads up to `batches` batches ahead on another thread. With 0, every replica loads its part when it needs it, on
-  /// its own thread, which keeps the batch in that core's cache.
+  /// Loads up to `batches` batches ahead on another thread. With 0, every replica loads its part of a batch on its own
+  /// thread when it needs it, which keeps the part in the cache of that core.
   Dataset prefetch(std::int64_t batches) const;
-  /// Sets the limit for data that is kept on devices with memory of their own. Fields of up to `most_bytes` in total
-  /// are copied to each device once, and batches are gathered there by the indices of their samples; the arrays must
-  /// not change during a fit. Larger data is loaded on the host, and each batch is copied. With 0, no data is kept on
-  /// devices. Fields that functions write, and all fields that are read with them, are loaded on the host. The batches
-  /// have the same bits in all cases.
+  /// Sets the limit in bytes for data that is kept on devices with memory of their own. If the fields that are read
+  /// take at most `most_bytes` together, they are copied to each device once, and batches are gathered there by the
+  /// indices of their samples; the arrays must not change during a fit. If they take more, or a function writes one of
+  /// them, batches are loaded on the host and copied. With 0, no data is kept on devices. Batches have the same bits in
+  /// all cases.
   Dataset keep_on_devices(std::int64_t most_bytes) const;
-  /// The default limit, 1 GiB.
+  /// The default limit of keep_on_devices(), 1 GiB.
   static constexpr std::int64_t kKeptOnDevices = std::int64_t{1} << 30;
   /// Makes batches of `streams` rows in which each row continues the same row of the batch before: row r visits the
-  /// samples r n, r n + 1, ..., where n is the number of samples divided by `streams`; remaining samples are not
-  /// visited. The result cannot be shuffled, cut or batched otherwise. Throws Error if there are fewer samples than
-  /// streams.
+  /// samples r n, r n + 1, ..., where n is the number of samples divided by `streams`, rounded down; remaining samples
+  /// are not visited. shuffle(), take(), skip() and other batch sizes then throw Error. Throws Error if there are fewer
+  /// samples than streams.
   Dataset in_streams(std::int64_t streams) const;
-  /// Visits the samples in their order, neither shuffled nor in streams.
+  /// Visits the samples in the order of the arrays, neither shuffled nor in streams.
   Dataset in_order() const;
-  /// Sets how the processes of a job share these samples; see read_shard() for samples in files. By default samples are
-  /// shared by rows. Throws Error if data in streams is not shared by rows.
+  /// Sets how the processes of a job share these samples; see read_shard() for samples in files. By default each
+  /// process takes its part of every batch. Throws Error for data in streams if `sharding` is `file` or `off`.
   Dataset shard(DataSharding sharding) const;
-  /// Makes these samples one of several shards of the layout. Trainers call it, from the sharding. Throws Error if the
-  /// layout has another number of rows for this shard.
+  /// Makes these samples shard layout.own() of the layout. Trainers call this function if the sharding is `file` or
+  /// `off`. Throws Error if the layout has another number of rows for this shard.
   Dataset in_layout(ShardLayout layout) const;
-  /// Keeps the first `rows` samples only.
+  /// Keeps only the first `rows` samples. Throws Error for data in streams.
   Dataset take(std::int64_t rows) const;
-  /// Removes the first `rows` samples.
+  /// Removes the first `rows` samples. Throws Error for data in streams.
   Dataset skip(std::int64_t rows) const;
 
   std::int64_t rows() const { return rows_; }
@@ -114,36 +120,39 @@ class Dataset {
 
   /// The fields of a batch, in order.
   const std::vector<Field>& fields() const { return *fields_; }
-  /// The index of a field. Throws Error that lists the fields if there is none of that name.
+  /// The index of the field `field` in fields(). Throws Error that lists the fields if there is none of that name.
   std::size_t index_of(const std::string& field) const { return index_of_field(fields(), field, "dataset"); }
 
-  /// One field of all samples in the order of the arrays, with the values that batches hold: [rows(), ...]. A copy.
+  /// Returns a copy [rows(), ...] of one field of all samples in the order of the arrays, with the values that batches
+  /// hold.
   Tensor array(const std::string& field) const;
 
-  /// The samples of a field as stored in memory.
+  /// The samples of a field as stored in memory, before scaling.
   struct StoredField {
-    Tensor rows;  ///< [rows(), ...]
-    bool scaled;  ///< whether batches hold `row * scale + shift` in float32
+    Tensor rows;  ///< a view [rows(), ...] of the memory of the samples
+    bool scaled;  ///< true: batches hold float32 `row * scale + shift`
     float scale, shift;
   };
-  /// Nothing if a function writes the field.
+  /// The stored samples of the field with index `field`; nothing if a function writes the field.
   std::optional<StoredField> stored(std::size_t field) const;
 
-  /// A text with the numbers of rows and batches and a line for each field with a hash of its content, to compare
-  /// processes that must have the same data. A field that a function writes is hashed in a few rows.
+  /// Returns a text with the numbers of rows and batches, and a line for each field with a hash of its samples, so that
+  /// processes can check that they have the same data. If a function writes the field, the hash is of at most 4 of its
+  /// rows.
   std::string content() const;
 
-  /// Whether epochs differ in the order of their samples.
+  /// True if epochs differ in the order of their samples.
   bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
-  /// The order of the samples in an epoch. Every shard has its own.
+  /// The indices of the samples in the order in which an epoch visits them. Each shard has an order of its own.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
-  /// Writes one field of the given samples into a tensor [samples, ...] of the field's dtype.
+  /// Writes the field with index `field` of the given samples into a tensor [samples, ...] of the dtype of the field.
+  /// Throws Error if a sample does not exist or the tensor has another dtype or number of elements.
   void gather(std::span<const std::int32_t> samples, std::size_t field, const Tensor& to) const;
 
  private:
   using WriteRow = std::function<void(std::int64_t row, std::byte* to, std::size_t bytes)>;
-  /// The source of a field: row i begins at element `first` + i * (elements of a row) of the array, or is written by a
-  /// function.
+  /// The source of a field. Row i begins at element `first` + i * (elements of a row) of `array`, or the function
+  /// `write` writes it. Rows count from the first sample, including those that skip() has removed.
   struct Column {
     Tensor array;
     std::int64_t first = 0;
@@ -152,7 +161,7 @@ class Dataset {
     std::shared_ptr<const WriteRow> write = {};
   };
   Dataset() = default;
-  /// A copy in which one member has another value.
+  /// Returns a copy in which `member` has another value.
   template <class T>
   Dataset with(T Dataset::*member, std::type_identity_t<T> value) const {
     auto changed = *this;

@@ -9,7 +9,7 @@
 namespace troupe {
 
 /// One part of every sample of a data set, such as an image or a label: its name, and its shape and dtype in a batch.
-/// The leading size is kBatch.
+/// The leading size of the shape is kBatch.
 struct Field {
   std::string name;
   TensorInfo info;
@@ -17,12 +17,13 @@ struct Field {
   bool operator==(const Field&) const = default;
 };
 
-/// The field as `'label' int32[B]`.
+/// The field as text, such as `'label' int32[B]`.
 inline std::string to_string(const Field& field) {
   return "'" + field.name + "' " + to_string(field.info);
 }
 
-/// The index of the field of that name. Throws Error at `place` that lists the fields if there is none.
+/// The index of the field named `name`. Throws Error, with `place` as its place, that lists the fields if there is none
+/// of that name.
 inline std::size_t index_of_field(std::span<const Field> fields, const std::string& name, const char* place) {
   std::string list;
   for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -11,7 +11,8 @@ namespace troupe {
 
 namespace {
 
-/// The text after a key of the header, which is a Python dictionary.
+/// Returns the part of the header, a Python dictionary in text form, that begins with the value of `key`. Throws Error
+/// if the header has no such key.
 std::string_view value_of(const GzipFile& file, std::string_view header, const std::string& key) {
   const auto at = header.find("'" + key + "':");
   if (at == std::string_view::npos) file.refuse("has no '" + key + "' in its header");
@@ -51,7 +52,8 @@ std::string read_header(GzipFile& file) {
   return header;
 }
 
-/// An element type of the file format, with the size of an element in the file.
+/// An element type of the file format: its name in the header, the dtype that it is read as, and the size of an element
+/// in the file.
 struct ElementType {
   std::string_view name;
   DType dtype;

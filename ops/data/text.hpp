@@ -9,19 +9,20 @@
 
 namespace troupe {
 
-/// Reads a text file, gzipped or plain, as bytes. Throws Error that names the file if it is missing, damaged or empty.
+/// Reads a text file, gzipped or plain, and returns its bytes. Throws Error that names the file if it is missing,
+/// damaged or empty.
 std::string read_text(const std::filesystem::path& file);
 
-/// The characters (bytes) of a text, numbered in the order of their codes.
+/// The different characters (bytes) of a text, numbered from 0 in the order of their codes.
 class Characters {
  public:
   /// Numbers the characters that occur in the text.
   explicit Characters(std::string_view text);
 
   std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
-  /// The numbers of the characters of a text: int32 [N]. Throws Error for a character that has no number.
+  /// Returns the numbers of the characters of a text, int32 [N]. Throws Error for a character that has no number.
   Tensor encode(std::string_view text) const;
-  /// The text of these numbers. Throws Error for a number that no character has.
+  /// Returns the text of the numbers. Throws Error for a number that no character has.
   std::string decode(std::span<const std::int32_t> numbers) const;
 
  private:
@@ -29,17 +30,18 @@ class Characters {
   std::array<std::int32_t, 256> number_{};
 };
 
-/// The options of windows over a text.
+/// The options of windows_of().
 struct WindowOptions {
-  /// The number of streams, which is the number of rows of a batch: each window continues the same row of the batch
-  /// before, as CarriedState needs it. With 0, windows are ordinary samples.
+  /// The number of streams, which becomes the number of rows of a batch: each window continues the same row of the
+  /// batch before, as CarriedState requires. With 0, each window is a sample of its own.
   std::int64_t streams = 0;
 };
 
-/// Cuts a sequence int32 [N] into consecutive windows of `times` numbers: the fields "characters" [B, times], and
-/// "next" [B, times], which is shifted by one number. With streams, batches have as many rows, the field "begins",
-/// float32 [B], is 1 where a stream begins, and the data must not be shuffled. Throws Error if the sequence is too
-/// short.
+/// Cuts a sequence int32 [N] into consecutive windows of `times` numbers; numbers that fill no window are dropped. The
+/// fields are "characters", int32 [B, times], and "next", int32 [B, times], whose windows begin one number later. With
+/// `options.streams`, each batch has that many rows, the data cannot be shuffled, and a field "begins", float32 [B], is
+/// 1 for the first window of a stream and 0 for the others. Throws Error if the sequence is too short or of another
+/// shape or dtype.
 Dataset windows_of(const Tensor& sequence, std::int64_t times, WindowOptions options = {});
 
 }  // namespace troupe

@@ -4,22 +4,23 @@
 
 namespace troupe {
 
-// Flags on the device, float32 scalars of 0 or 1 that decide whether an update is applied, and checks of finiteness.
+// Flags, which are float32 scalars of 0 or 1 on the device that decide whether an update is applied, and checks that
+// values are finite.
 
-/// 1 if all elements of all `values` (float32) are finite, else 0. An empty tensor counts as finite. It passes no
-/// gradient on.
+/// 1 if all elements of all `values`, which must be float32, are finite, else 0. An empty tensor counts as finite. The
+/// op has no gradient.
 Value all_finite(std::span<const Value> values);
 Value all_finite(Value x);
 
-/// 1 where x >= threshold, else 0; a NaN gives 0. It passes no gradient on. at_least(all_reduce(flag), world size) is 1
-/// if the flags of all replicas are.
+/// 1 where x >= threshold, else 0; a NaN gives 0. The op has no gradient. at_least(all_reduce(flag), number of
+/// replicas) is 1 if the flag is 1 on all replicas.
 Value at_least(Value x, double threshold);
 
-/// x unchanged, for debugging: a NaN or an infinity in x ends the step with an Error before any gradient or update. Use
-/// all_finite where the run should go on.
+/// Returns x unchanged, for debugging: a NaN or an infinity in x ends the step with an Error. The gradient of x is
+/// computed after the check. Use all_finite instead if the run should continue.
 Value check_finite(Value x);
 
-/// x unchanged, computed after `first`. It passes no gradient on.
+/// Returns x unchanged, computed after `first`. The op has no gradient.
 Value control_dependency(Value x, Value first);
 
 }  // namespace troupe

@@ -9,7 +9,8 @@ namespace troupe {
 
 namespace {
 
-/// An op of formulas, and the names of its attributes in the order of FormulaStep::numbers.
+/// An element-wise op that formulas can contain. `attributes` has the names of its numeric attributes in the order of
+/// FormulaStep::numbers; null where the op has no attribute.
 struct Entry {
   FormulaOp formula_op;
   const OpDef* op;
@@ -52,11 +53,13 @@ const Entry& entry_of(FormulaOp op) {
   return *std::ranges::find(kEntries, op, &Entry::formula_op);
 }
 
-// The attribute with the steps of a formula, kStepWords integers each: op, two operands, the bits of two numbers.
+// The attribute of a fused_elementwise node that holds the steps of its formula, kStepWords integers for each step: the
+// op, two operands, and the bits of two float32 numbers.
 constexpr const char* kSteps = "steps";
 constexpr std::size_t kStepWords = 5;
 
-/// Shape and dtype of the result of a step. `values` are those of the inputs and of the steps before it.
+/// The shape and dtype of the result of a step. `values` has the shapes and dtypes of the inputs of the formula,
+/// followed by those of the results of all earlier steps. Refuses an operand that is none of them.
 TensorInfo infer_step(const OpInputs& inputs, const FormulaStep& step, const std::vector<TensorInfo>& values) {
   std::vector<TensorInfo> operands;
   for (const auto operand : step.operands) {

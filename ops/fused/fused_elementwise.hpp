@@ -9,10 +9,10 @@
 
 namespace troupe {
 
-// The op `fused_elementwise` computes a formula of several element-wise ops. A pass (fuse_elementwise) makes it, not
-// users.
+// The op `fused_elementwise` computes a formula of several element-wise ops. The pass fuse_elementwise adds it; it has
+// no function for users.
 
-/// The element-wise ops of formulas.
+/// The element-wise ops that formulas can contain.
 enum class FormulaOp : std::uint8_t {
   add,
   sub,
@@ -44,41 +44,43 @@ enum class FormulaOp : std::uint8_t {
   at_least,
 };
 
-/// The op with a number in formulas.
+/// The op that a step with `op` computes.
 const OpDef& op_of(FormulaOp op);
 
 /// One op of a formula.
 struct FormulaStep {
   FormulaOp op = FormulaOp::add;
-  /// An operand is the number of an input or, counted on from the inputs, of an earlier step. An op with one operand
-  /// has it twice.
+  /// The operands by number: 0 to n-1 are the n inputs of the formula, and n + i is the result of step i, which must be
+  /// an earlier step. A step with one operand has the same number twice.
   std::array<std::int32_t, 2> operands{};
-  /// The attributes of the op in float32, as its kernels round them.
+  /// The numeric attributes of the op, rounded to float32 as the kernels of the single op round them; 0 where the op
+  /// has no attribute.
   std::array<float, 2> numbers{};
 
   bool has_two_operands() const;
-  /// The attributes of a node of this op.
+  /// The attributes of a node of the single op.
   Attributes attributes() const;
 };
 
-/// The computation of one element of a result from elements of the inputs. The last step gives the element. Each input
-/// has the shape of the result or of its last axes, along which it repeats.
+/// Computes one element of the result from one element of each input. The result of the last step is the element. Each
+/// input must have the shape of the result, or the shape of its last axes and is then repeated along the others.
 struct Formula {
   static constexpr std::size_t kMostInputs = 8, kMostSteps = 16;
 
   std::vector<FormulaStep> steps;
 
-  /// The attributes of a fused_elementwise node.
+  /// The attributes of a fused_elementwise node with this formula.
   Attributes attributes() const;
-  /// Throws Error if the attributes do not describe a formula.
+  /// The formula of a fused_elementwise node with these attributes. Throws Error if the attributes do not describe a
+  /// formula.
   static Formula from(const Attributes& attributes);
 };
 
-/// The step for a node, whose operands are not set; nothing if formulas cannot have its op.
+/// The step that computes a node, with operands that are still to be set; nothing if formulas cannot contain the op.
 std::optional<FormulaStep> step_of(const Node& node);
 
-/// True if a value can be an input of a formula with results of the shape `result`: `input` is equal to its last axes,
-/// up to leading axes of size 1.
+/// True if a value of the shape `input` can be an input of a formula whose result has the shape `result`: without its
+/// leading axes of size 1, `input` must be equal to the last axes of `result`.
 bool repeats_along(const Shape& input, const Shape& result);
 
 }  // namespace troupe

@@ -4,11 +4,13 @@
 
 namespace troupe {
 
-/// The samples of a data set with the given numbers, int32 [B]: rows of `data` [N, ...], of any dtype, which does not
-/// derive from the batch. A number outside 0 .. N-1 ends the step with an Error. It has no gradient.
+/// Returns [B, ...] in the dtype of `data`: for every element of `numbers` the row of `data` with that number. `data`
+/// must be [N, ...], such as the samples of a data set on a device, of any dtype and without the batch axis B.
+/// `numbers` must be int32 [B]. A number outside 0 .. N-1 ends the step with an Error. The op has no gradient.
 Value load_rows(Value data, Value numbers);
-/// Samples of uint8 or float32 data as float32 `row * scale + shift`. A number outside 0 .. N-1 ends the step with an
-/// Error. It has no gradient.
+/// Returns float32 [B, ...]: `row * scale + shift` for every row that load_rows(data, numbers) gives. `data` must be
+/// uint8 or float32 [N, ...] without the batch axis B, and `numbers` int32 [B]. A number outside 0 .. N-1 ends the step
+/// with an Error. The op has no gradient.
 Value load_rows(Value data, Value numbers, float scale, float shift);
 
 }  // namespace troupe

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// Computes the product and then the gelu.
+/// The kernel of matmul_gelu_tanh: runs the kernel of the product and then that of the gelu_tanh.
 class MatmulThenGelu final : public Kernel {
  public:
   MatmulThenGelu(const OpCall& call, const GeluKernels& kernels)
@@ -18,7 +18,7 @@ class MatmulThenGelu final : public Kernel {
 
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
-    // Without a second output the gelu overwrites the product in place.
+    // Output 1, if there is one, gets the product. Without it the gelu_tanh overwrites the product in output 0.
     const auto product = outputs.last(1);
     product_->run(context, inputs, product);
     gelu_->run(context, product, outputs.first(1));
@@ -28,7 +28,8 @@ class MatmulThenGelu final : public Kernel {
   std::unique_ptr<Kernel> product_, gelu_;
 };
 
-/// Computes the product dy, the gradient of the gelu in place of it, and optionally the sum of the rows.
+/// The kernel of matmul_gelu_tanh_grad: computes the product, which is dy, overwrites it with the gradient of the
+/// gelu_tanh, and sums the rows of that gradient if there is an output for the sum.
 class MatmulThenGeluGrad final : public Kernel {
  public:
   MatmulThenGeluGrad(const OpCall& call, const GeluKernels& kernels) {

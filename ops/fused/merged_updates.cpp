@@ -10,13 +10,13 @@ namespace troupe {
 
 namespace {
 
-/// An update op and the op that merges several of it.
+/// An op that updates one parameter, and the op that merges several of these updates.
 struct Form {
   const OpDef* single;
   const OpDef* merged;
-  /// True if the batch info with the number of the update follows the learning rate.
+  /// True if the input after the learning rate is the batch info, which has the number of the update.
   bool numbered;
-  /// Number of inputs for a parameter and its states.
+  /// Returns the number of stored inputs per parameter: the parameter itself and its states.
   std::size_t (*stored)(const Attributes& attributes);
 };
 
@@ -33,8 +33,9 @@ const Form& form_of(const OpDef& merged) {
   return *form;
 }
 
-/// The number of parameters that an op with `inputs` inputs updates; 0 if the inputs are not those of a whole number of
-/// parameters. One more shared input than the attributes ask for is the flag that guards the update.
+/// The number of parameters that an op with `inputs` inputs updates; 0 if `inputs` does not fit any whole number of
+/// parameters. One shared input more than the attributes require is a flag, and the updates are applied only if it is
+/// above 0.
 std::size_t parameters_of(const Form& form, const Attributes& attributes, std::size_t inputs) {
   const std::size_t shared = 1 + (form.numbered ? 1 : 0) + (attributes.flag("clipped") ? 1 : 0);
   const auto per_parameter = form.stored(attributes) + 1;

@@ -1,6 +1,7 @@
-// Products of rows by one matrix fused with an activation or its gradient, for devices whose products compute it while
-// they write the result, and the gradient of a relu fused with that of the bias before it. Passes (fuse_relu_products,
-// fuse_gelu_products, fuse_backward_epilogues) make these ops, not users.
+// Ops that fuse two computations. A product, in which one matrix multiplies all rows, is fused with the activation of
+// its result or with the gradient of an activation: some devices can compute it while they write the product. The
+// gradient of a relu is fused with its sum over the rows, which is the gradient of the bias before the relu. The passes
+// fuse_relu_products, fuse_gelu_products and fuse_backward_epilogues add these ops; they have no functions for users.
 
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
@@ -9,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// The result of a matmul of the first `count` inputs, in which one matrix multiplies all rows of the first input.
+/// The shape and dtype of a matmul of the first `count` inputs, in which one matrix multiplies all rows of input 0.
 /// Refuses inputs and attributes that describe another product.
 TensorInfo infer_row_product(const OpInputs& inputs, std::size_t count) {
   if (inputs.attributes.flag("relu")) inputs.refuse("the product has a relu already");
@@ -23,8 +24,8 @@ std::int64_t multiply_adds_of_row_product(const OpCall& call) {
   return kMatmul.multiply_adds(call);
 }
 
-// Inputs: the two factors of a product that is the gradient of the result of a relu, and that result. Attributes: the
-// attributes of a matmul. Output: the gradient of the input of the relu.
+// Inputs: the two factors of the product that is the gradient dy of the result y of a relu, and y. Attributes: the
+// attributes of a matmul. Output: the gradient of the input of the relu. All values must be float32.
 std::vector<TensorInfo> infer_matmul_relu_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   const auto dx = infer_row_product(inputs, 2);
@@ -41,9 +42,9 @@ std::vector<TensorInfo> infer_matmul_gelu_tanh(const OpInputs& inputs) {
   return {y};
 }
 
-// Inputs: the two factors of a product that is the gradient of the result of a gelu_tanh, and the input of that
-// gelu_tanh. Attributes: the attributes of a matmul, and sums_rows. Outputs: the gradient of the input of the gelu_tanh
-// and, with sums_rows, its sum over all axes but the last, which is the gradient of a bias.
+// Inputs: the two factors of the product that is the gradient dy of the result of a gelu_tanh, and the input x of that
+// gelu_tanh. Attributes: the attributes of a matmul, and sums_rows. Outputs: the gradient of x and, with sums_rows, the
+// sum of that gradient over all axes but the last, which is the gradient of a bias.
 std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   const auto dx = infer_row_product(inputs, 2);
@@ -53,8 +54,8 @@ std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
   return {dx, {Shape{dx.shape.back(0)}, DType::float32}};
 }
 
-// Inputs: dy, and the result y of the relu. Outputs: the gradient of the input of the relu, and its sum over all axes
-// but the last, in float32.
+// Inputs: dy, and the result y of the relu. Outputs: the gradient of the input of the relu, and the sum of that
+// gradient over all axes but the last, in float32.
 std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
   auto outputs = infer_like_both_inputs(inputs);
   if (inputs.shape(0).rank() < 2) inputs.refuse("needs values [..., C] of at least 2 axes");

@@ -49,7 +49,7 @@ Attributes Attributes::with(const std::string& name, Attribute value) const {
 
 namespace {
 
-/// Prints an attribute of any type.
+/// Prints the value of an attribute, whatever its type.
 struct Printer {
   std::ostream& out;
   void operator()(bool value) const { out << (value ? "true" : "false"); }

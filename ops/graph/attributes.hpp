@@ -14,7 +14,8 @@ using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int6
 /// The constants of an op node or of a task by name, in the order in which they were set.
 class Attributes {
  public:
-  // The source file defines the copies and the destructor, so that includers do not compile code for lists of variants.
+  // The source file defines the copies, moves and the destructor, so that files that include this header do not compile
+  // code for vectors of variants.
   Attributes() noexcept;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries);
   Attributes(const Attributes& other);
@@ -23,7 +24,8 @@ class Attributes {
   Attributes& operator=(Attributes&& other) noexcept;
   ~Attributes();
 
-  /// The accessors throw Error if the attribute is missing or of another type.
+  /// The accessors flag(), integer(), number(), list() and text() throw Error if the attribute is missing or has
+  /// another type.
   bool flag(const std::string& name) const { return get<bool>(name); }
   std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
   double number(const std::string& name) const { return get<double>(name); }
@@ -31,7 +33,7 @@ class Attributes {
   const std::string& text(const std::string& name) const { return get<std::string>(name); }
 
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// The same attributes with one of them added or set to another value.
+  /// Returns a copy with the attribute `name` added or set to another value.
   Attributes with(const std::string& name, Attribute value) const;
   const std::vector<std::pair<std::string, Attribute>>& entries() const { return entries_; }
 
@@ -45,7 +47,7 @@ class Attributes {
   std::vector<std::pair<std::string, Attribute>> entries_;
 };
 
-/// A text such as `stride=2 padding=[1, 1]`.
+/// The attributes as text, such as `stride=2 padding=[1, 1]`.
 std::string to_string(const Attributes& attributes);
 
 }  // namespace troupe

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A kernel that calls one function of inputs and outputs and needs no scratch memory. The function may keep state
-/// between calls.
+/// A kernel that runs function(inputs, outputs) and needs neither scratch memory nor a stream. The function may keep
+/// state between calls.
 template <class Function>
 class FunctionKernel final : public Kernel {
  public:
@@ -21,7 +21,7 @@ class FunctionKernel final : public Kernel {
   Function function_;
 };
 
-/// A kernel that calls function(inputs, outputs).
+/// Makes a FunctionKernel of `function`.
 template <class Function>
 std::unique_ptr<Kernel> function_kernel(Function function) {
   return std::make_unique<FunctionKernel<Function>>(std::move(function));

@@ -16,42 +16,45 @@ namespace troupe {
 /// The number of a value in its graph.
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
-/// The attribute of row-sparse parameters and of their updates.
+/// The name of the attribute that marks row-sparse parameters (see GraphBuilder::row_sparse_parameter) and their
+/// updates.
 inline constexpr const char* kRowSparse = "row_sparse";
-/// The attribute of states of which every replica has its own.
+/// The name of the attribute that marks states of which every replica has its own (see GraphBuilder::replica_state).
 inline constexpr const char* kPerReplica = "per_replica";
 
-/// One op applied to values.
+/// A node of a graph: one op applied to values.
 struct Node {
   const OpDef* op = nullptr;
   std::string name;
   Attributes attributes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// The initial values of a parameter.
+  /// The initial values, if the node is a parameter.
   Initializer initializer;
-  /// True for a trained parameter, false for a state, such as the state of an optimizer.
+  /// True for a trained parameter; false for a state, such as that of an optimizer, and for all other nodes.
   bool trainable = false;
-  /// The elements of a constant.
+  /// The elements, if the node is a constant.
   Tensor constant;
 
   bool is(const OpDef& other) const { return op == &other; }
 };
 
-/// The shape and dtype of a value, and the output of the node that produces it.
+/// A value of a graph: its shape and dtype, the index of the node that produces it, and the number of the node's
+/// output.
 struct ValueDef {
   TensorInfo info;
   int node = -1;
   int output = 0;
 };
 
-/// An output of a graph.
+/// An output of a graph: a value and the name under which callers find it.
 struct NamedValue {
   std::string name;
   ValueId value = kNoValue;
 };
 
-/// An immutable program: op nodes in topological order. GraphBuilder builds graphs, and passes make new graphs of them.
+/// A directed acyclic graph of ops, immutable once built; the nodes are in topological order. GraphBuilder builds
+/// graphs, and passes make new graphs from them.
 class Graph {
  public:
   std::span<const Node> nodes() const { return {nodes_.data(), nodes_.size()}; }
@@ -61,14 +64,16 @@ class Graph {
   const TensorInfo& info(ValueId value) const { return values_[value].info; }
   const Node& producer(ValueId value) const { return nodes_[values_[value].node]; }
 
-  /// The output with a name. Throws Error if there is none.
+  /// The value of the output `name`. Throws Error if the graph has no such output.
   ValueId output(std::string_view name) const;
   bool has_output(std::string_view name) const;
   /// The values of all nodes of a source op (kInput, kParameter or kConstant), in graph order.
   std::vector<ValueId> sources(const OpDef& op) const;
-  /// The value that owns the memory of `value`: the value itself or, for a view, the value that it is a view of.
+  /// The value that owns the memory of `value`: `value` itself, or for a view the value at the end of its chain of
+  /// views.
   ValueId root_of(ValueId value) const;
-  /// For every value the nodes that read it, in graph order; a node that reads a value twice comes twice.
+  /// For every value the indices of the nodes that read it, in graph order; a node that reads a value through two
+  /// inputs is listed twice.
   std::vector<std::vector<int>> readers() const;
 
  private:
@@ -78,8 +83,8 @@ class Graph {
   std::vector<NamedValue> outputs_;
 };
 
-/// Handle of a value of a graph under construction. It is valid as long as the builder exists. Every accessor of an
-/// invalid handle throws Error.
+/// Handle of a value of a graph under construction. A default-constructed handle is invalid: builder(), info(), shape()
+/// and dtype() throw Error. A handle must not be used after the builder is destroyed.
 class Value {
  public:
   Value() = default;
@@ -97,16 +102,17 @@ class Value {
   ValueId id_ = kNoValue;
 };
 
-/// The purpose of a graph, which layers ask for while they build it.
+/// Options of a graph under construction, which layers read from the builder.
 struct BuildOptions {
-  /// True: layers such as dropout and batch norm behave as in training.
+  /// True: the graph is for training, so layers such as dropout and batch norm behave as in training. False: they
+  /// behave as in prediction.
   bool training = false;
-  /// The seed of the random numbers of the steps.
+  /// The seed of the random numbers that ops such as dropout draw in each step.
   std::uint64_t seed = 0;
 };
 
-/// Builds a graph node by node. Shapes and dtypes are inferred as nodes are added, so a mismatch is an Error at once. A
-/// builder cannot be copied or moved, because values point to it.
+/// Builds a graph node by node. Shapes and dtypes are inferred as nodes are added, so a mismatch throws Error at once.
+/// A builder cannot be copied or moved, because each Value points to its builder.
 class GraphBuilder {
  public:
   explicit GraphBuilder(BuildOptions options = {});
@@ -119,41 +125,46 @@ class GraphBuilder {
   bool training() const { return options_.training; }
   std::uint64_t seed() const { return options_.seed; }
 
-  /// A value that is given from outside at every step. The functions for sources throw Error if the name is taken.
+  /// Adds an input: a value that is given from outside at every step. This function and the other ones that add a named
+  /// source (parameters, states, buffers) throw Error if a node has the name already.
   Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
-  /// A trained float32 value that is kept from step to step. The scope is put before the name. The n-th parameter takes
-  /// its initial values from the n-th random stream, so parameters must be made in a fixed order. The operands of one
-  /// expression have no order in C++.
+  /// Adds a parameter: a trained float32 value that is kept from step to step. The scope is put before the name. The
+  /// n-th parameter takes its initial values from the n-th random stream, so parameters must be added in a fixed order.
+  /// C++ does not order the operands of an expression: add at most one parameter in an expression.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
-  /// A parameter that is a table of rows [N, ...]. A row whose gradient is zero in a step keeps its value and its
-  /// optimizer state in that step, for every optimizer. A process therefore needs only the rows that a batch reads.
+  /// Adds a parameter that is a table of rows [N, ...]. A row whose gradient is zero in a step keeps its value and its
+  /// optimizer state in that step, so a process needs only the rows that a batch reads. Lamb cannot update such a
+  /// parameter. Throws Error if the shape has no axis or begins with kBatch.
   Value row_sparse_parameter(const std::string& name, const Shape& shape, Initializer initializer);
   /// True if a node is a row-sparse parameter.
   static bool is_row_sparse(const Node& node);
-  /// A float32 value that is kept from step to step and not trained, such as a velocity. The scope is not put before
-  /// the name.
+  /// Adds a state: a float32 value that is kept from step to step and not trained, such as a velocity. The scope is not
+  /// put before the name.
   Value state(const std::string& name, const Shape& shape, Initializer initializer);
-  /// A state of which every replica has its own. It is neither copied to other replicas nor saved with a model, and is
-  /// initialized again after a failure. The scope is not put before the name.
+  /// Adds a state of which every replica has its own. It is neither copied to other replicas nor saved with a model,
+  /// and is initialized again after a failure. The scope is not put before the name.
   Value replica_state(const std::string& name, const Shape& shape, Initializer initializer);
-  /// A state of a model, such as a running mean, that is kept with the parameters. The scope is put before the name.
+  /// Adds a state of a model, such as a running mean, that is kept with the parameters. The scope is put before the
+  /// name.
   Value buffer(const std::string& name, const Shape& shape, Initializer initializer);
-  /// Sets the value of a buffer after a training step. It must be the same on all replicas. Throws Error if the buffer
-  /// has a next value already or `next` differs from the buffer in shape or dtype.
+  /// Sets the value of a buffer after each training step to `next`, which must be the same on all replicas. Throws
+  /// Error if `buffer` is not a buffer or state of this graph, has a next value already, or differs from `next` in
+  /// shape or dtype.
   void next_value(Value buffer, Value next);
-  /// The batch info, int64[4] (see BatchInfo): the input kBatchInfo, which the first call adds.
+  /// The batch info, int64[4] (see BatchInfo): the input kBatchInfo, which the first call adds. Throws Error if the
+  /// graph has an input of that name with another shape or dtype.
   Value batch_info();
   static constexpr const char* kBatchInfo = "batch_info";
-  /// The name of the output that next_value adds for a buffer.
+  /// The name of the output that next_value() adds for a buffer.
   static std::string name_of_next(const std::string& buffer) { return "next/" + buffer; }
-  /// The number of a new random stream. The n-th call returns n - 1, so a model gets the same streams whenever it is
+  /// Returns the number of a new random stream: n - 1 in the n-th call, so a model gets the same streams whenever it is
   /// built.
   std::int64_t next_random_stream() { return random_streams_++; }
-  /// A value that never changes. The graph keeps the tensor.
+  /// Adds a constant. The graph keeps the tensor, whose elements must not change.
   Value constant(Tensor tensor);
 
   /// Adds a node and returns its outputs. `op` must live as long as any graph with the node. Throws Error if the op
-  /// does not accept the inputs, or if it updates a value that is not a parameter or that another node updates.
+  /// does not accept the inputs, or if the op updates a value that is not a parameter or that another node updates.
   std::vector<Value> apply(const OpDef& op, std::span<const Value> inputs, Attributes attributes = {});
   std::vector<Value> apply(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes = {}) {
     return apply(op, std::span(inputs.begin(), inputs.size()), std::move(attributes));
@@ -163,20 +174,20 @@ class GraphBuilder {
     return apply(op, inputs, std::move(attributes)).at(0);
   }
 
-  /// Adds a copy of another graph's node, with inputs of this graph. A number is put after its name if the name is
-  /// taken.
+  /// Adds a copy of another graph's node, with inputs of this graph. A number is put after the name of the node if
+  /// another node has the name.
   std::vector<Value> copy(Node node, std::span<const Value> inputs);
-  /// Adds a copy of another graph's source. Throws Error if its name is taken.
+  /// Adds a copy of another graph's source. Throws Error if a node has the name of the source already.
   Value copy_source(Node node, const TensorInfo& info);
 
-  /// Makes a value an output of the graph. Throws Error if the name is taken.
+  /// Makes a value an output of the graph. Throws Error if another output has the name.
   void output(const std::string& name, Value value);
 
   Value value(ValueId id) { return {*this, id}; }
   const Graph& graph() const { return graph_; }
   Graph build() && { return std::move(graph_); }
 
-  /// Puts a prefix, such as `conv1.`, before the names of nodes and parameters while the object lives.
+  /// While the object lives, puts `name` and a dot before the names of new nodes and parameters, as in `conv1.weights`.
   class Scope {
    public:
     Scope(GraphBuilder& builder, const std::string& name);
@@ -190,38 +201,41 @@ class GraphBuilder {
   };
 
  private:
-  /// Connects the node to its inputs, infers its outputs and adds it.
+  /// Connects the node to the inputs, infers the outputs and adds the node. Throws the errors of apply().
   std::vector<Value> add_op(Node node, std::span<const Value> inputs);
   Value add_source(Node node, const TensorInfo& info);
   std::vector<Value> add(Node node, std::span<const TensorInfo> outputs);
-  /// Throws Error unless the first `outputs` inputs are parameters that no other node updates: with two updates the
-  /// schedule would decide the result.
+  /// Throws Error unless the first `outputs` inputs are parameters that no other node updates: the result of two
+  /// updates would depend on the schedule.
   void expect_updatable(const Node& node, std::size_t outputs) const;
   std::string unique_name(const std::string& name);
 
   Graph graph_;
   BuildOptions options_;
   std::int64_t random_streams_ = 0;
-  std::map<std::string, int> last_numbers_;  // by name of a node: the last number put after it
+  std::map<std::string, int> last_numbers_;  // by node name: the last number that unique_name() put after it
   std::string scope_;
 };
 
-/// The arguments of a gradient rule.
+/// The arguments of a gradient rule. Inputs, outputs and attributes are those of the differentiated node.
 struct OpGradient {
   GraphBuilder& builder;
   const Attributes& attributes;
   std::span<const Value> inputs;
   std::span<const Value> outputs;
-  /// The gradient of each output; an invalid Value if the result does not depend on the output.
+  /// The gradient of the differentiated value with respect to each output; an invalid Value if the differentiated value
+  /// does not depend on the output.
   std::span<const Value> dys;
 };
 
-/// The gradient rule of an op with one input whose gradient is `op` of dy and the input, with the same attributes.
+/// The gradient rule of an op with one input. The gradient of the input is `op` applied to dy and the input, with the
+/// attributes of the differentiated op.
 template <const OpDef& op>
 std::vector<Value> grad_from_input(const OpGradient& g) {
   return {g.builder.apply_one(op, {g.dys[0], g.inputs[0]}, g.attributes)};
 }
-/// The gradient rule of an op with one input whose gradient is `op` of dy and the output, with the same attributes.
+/// The gradient rule of an op with one input. The gradient of the input is `op` applied to dy and the output, with the
+/// attributes of the differentiated op.
 template <const OpDef& op>
 std::vector<Value> grad_from_output(const OpGradient& g) {
   return {g.builder.apply_one(op, {g.dys[0], g.outputs[0]}, g.attributes)};

@@ -4,7 +4,7 @@ namespace troupe {
 
 namespace {
 
-/// Adds the value of an attribute of any type.
+/// Adds the value of an attribute to a byte sequence, whatever its type.
 struct AddValue {
   ByteSequence& sequence;
   void operator()(const std::vector<std::int64_t>& list) const {

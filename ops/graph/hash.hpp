@@ -8,21 +8,22 @@
 
 namespace troupe {
 
-// Adding the parts of an object to a byte sequence, and hashes of them. Equal objects give equal sequences.
+// add_to() adds the parts of an object to a byte sequence; hash_of() returns the hash of that sequence. Equal objects
+// give equal sequences.
 
 void add_to(ByteSequence& sequence, const TensorInfo& info);
 void add_to(ByteSequence& sequence, const Attributes& attributes);
 void add_to(ByteSequence& sequence, const OpCall& call);
 void add_to(ByteSequence& sequence, const Initializer& initializer);
-/// Adds shape, dtype and elements, or the fact that the handle is empty. Blocks until elements in device memory are
-/// copied to the host.
+/// Adds shape, dtype and elements of a tensor, or a mark for an empty handle. Blocks until elements in device memory
+/// are copied to the host.
 void add_to(ByteSequence& sequence, const Tensor& tensor);
 
-/// The hash of op, attributes, shapes and dtypes.
+/// The hash of op, attributes, shapes and dtypes of a call.
 std::uint64_t hash_of(const OpCall& call);
 
-/// The hash of all ops, attributes, shapes, dtypes, edges, names, initializers and constants of the graph. Blocks until
-/// constants in device memory are copied to the host.
+/// The hash of all ops, attributes, shapes, dtypes, edges, names, initializers, constants and outputs of the graph.
+/// Blocks until constants in device memory are copied to the host.
 std::uint64_t hash_of(const Graph& graph);
 
 }  // namespace troupe

@@ -21,8 +21,8 @@ struct Life {
   bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Places parts inside their packs. A part must be planned, not be part of an earlier pack, and not be read after it is
-/// packed, because later ops may overwrite the pack in place.
+/// Places the inputs of packs, the parts, inside their packs. A part must be planned, must not lie in an earlier pack,
+/// and must not be read after it is packed, because later ops may overwrite the pack in place.
 void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                  std::vector<BlockPlacement>& places) {
   std::vector<int> last_reader(blocks.size(), -1);
@@ -39,7 +39,7 @@ void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock>
   }
 }
 
-/// The lives of all blocks. A pack is needed while any of the parts inside it is.
+/// The lives of all blocks. A pack is needed while any part inside it is needed.
 std::vector<Life> lives_of(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                            const std::vector<BlockPlacement>& places) {
   std::vector<Life> lives(blocks.size());
@@ -56,13 +56,13 @@ std::vector<Life> lives_of(std::span<const MemoryStep> steps, std::span<const Me
   return lives;
 }
 
-/// A block of the arena whose place is decided.
+/// A block that has its place in the arena.
 struct Placed {
   std::size_t offset, bytes;
   Life life;
 };
 
-/// The lowest offset at which `bytes` are free during `life`. `placed` is sorted by offset.
+/// The lowest offset at which `bytes` bytes are free during `life`. `placed` must be sorted by offset.
 std::size_t lowest_gap(const std::vector<Placed>& placed, std::size_t bytes, const Life& life) {
   std::size_t offset = 0;
   for (const auto& other : placed) {

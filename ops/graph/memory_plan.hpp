@@ -6,24 +6,25 @@
 
 namespace troupe {
 
-/// One kernel of a sequence, with the numbers of the blocks that it reads and writes.
+/// One kernel of a sequence, with the indices of the memory blocks that it reads and writes.
 struct MemoryStep {
   std::vector<int> inputs;
   std::vector<int> outputs;
-  /// Not empty: the step packs its inputs into its only output, input i at byte pack_offsets[i].
+  /// If not empty, the step packs its inputs into its only output: input i begins at byte pack_offsets[i] of the
+  /// output.
   std::vector<std::size_t> pack_offsets;
 };
 
-/// A block of memory of a sequence of kernels.
+/// A memory block that the kernels of a sequence read or write.
 struct MemoryBlock {
   std::size_t bytes = 0;
-  /// True: the block gets a place in the arena. False: the block has memory of its own.
+  /// True: plan_memory() places the block in the arena. False: the block has memory of its own.
   bool planned = true;
-  /// True: the block is read after the last step, so it keeps its place to the end.
+  /// True: the block is read after the last step, so no other block may take its place.
   bool kept = false;
 };
 
-/// The place of a block: at `offset` in the arena, or in block `parent`.
+/// The place of a block: at byte `offset` of the arena if `parent` is kArena, else at byte `offset` of block `parent`.
 struct BlockPlacement {
   static constexpr int kArena = -1;
   int parent = kArena;
@@ -32,15 +33,15 @@ struct BlockPlacement {
 
 /// The places of all blocks of a sequence of kernels in one block of memory, the arena.
 struct MemoryPlan {
-  std::vector<BlockPlacement> placements;  ///< by block; without meaning for blocks that are not planned
+  std::vector<BlockPlacement> placements;  ///< by block; not set for blocks that are not planned
   std::size_t arena_bytes = 0;
 };
 
-/// Places blocks so that two blocks that are needed at the same time never overlap. Parts of a pack are computed in
-/// their places in the pack where possible. The algorithm is greedy by size, each block at the lowest offset that is
-/// free for its whole life: Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020). If
-/// all blocks together take at most `max_unshared_bytes`, no two blocks share memory, so that independent steps can run
-/// concurrently.
+/// Places blocks so that two blocks that are needed at the same time do not overlap. The inputs of a pack are placed
+/// inside it where possible, so that they need not be copied. The algorithm is greedy by size, each block at the lowest
+/// offset that is free for its whole life: Pisarchyk and Lee, "Efficient memory management for deep neural net
+/// inference" (2020). If all blocks together take at most `max_unshared_bytes`, no two blocks of the arena share
+/// memory, so that independent steps can run concurrently.
 MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                        std::size_t max_unshared_bytes = 0);
 

@@ -15,7 +15,8 @@ namespace troupe {
 class GraphBuilder;
 class Value;
 
-/// The arguments of a shape rule.
+/// The arguments of a shape rule: the name of the op, the shapes and dtypes of its inputs, and its attributes. The
+/// functions expect_...() throw through refuse().
 struct OpInputs {
   std::string_view op;
   std::span<const TensorInfo> infos;
@@ -27,38 +28,39 @@ struct OpInputs {
 
   /// Throws Error with the name of the op, the message and the shapes and dtypes of all inputs.
   [[noreturn]] void refuse(std::string_view message) const;
-  /// Refuses unless there are `min` to `max` inputs.
+  /// Throws Error unless there are `min` to `max` inputs.
   void expect_count(std::size_t min, std::size_t max) const;
-  /// Refuses unless there is one input for each of `dtypes`, in this order.
+  /// Throws Error unless there is one input for each of `dtypes`, in this order.
   void expect_dtypes(std::initializer_list<DType> dtypes) const;
-  /// Refuses unless input i has the dtype.
+  /// Throws Error unless input i has the dtype.
   void expect_dtype(std::size_t i, DType dtype) const;
-  /// Refuses unless input i is float32 or a 16-bit float.
+  /// Throws Error unless input i is float32 or a 16-bit float.
   void expect_float(std::size_t i) const;
-  /// Refuses unless there are `count` inputs of one dtype, float32 or a 16-bit float.
+  /// Throws Error unless there are `count` inputs of the same dtype, float32 or a 16-bit float.
   void expect_floats(std::size_t count) const;
-  /// Refuses unless input i has the rank.
+  /// Throws Error unless input i has the rank.
   void expect_rank(std::size_t i, std::size_t rank) const;
-  /// Refuses unless input i has exactly this shape and dtype. The error calls the input `name`.
+  /// Throws Error unless input i has exactly this shape and dtype. The error calls the input `name`.
   void expect_info(std::size_t i, const TensorInfo& info, std::string_view name) const;
-  /// Refuses unless input i can be a batch info, int64[4] (see BatchInfo).
+  /// Throws Error unless input i has the shape and dtype of a batch info, int64[4] (see BatchInfo).
   void expect_batch_info(std::size_t i) const;
 };
 
-/// The shape rule of ops with one input of floats and an output of the same shape and dtype.
+/// The shape rule of ops with one input, float32 or a 16-bit float, and an output of the same shape and dtype.
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
-/// The shape rule of ops with two inputs of floats and an output, all of the same shape and dtype.
+/// The shape rule of ops with two inputs, float32 or a 16-bit float, and an output, all of the same shape and dtype.
 std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs);
 
-/// The shape rule of ops with `count` inputs whose outputs have the shapes and dtypes of the inputs `like`.
+/// The shape rule of ops with `count` inputs. Output i has the shape and dtype of the input whose number is the i-th of
+/// `like`.
 template <std::size_t count, std::size_t... like>
 std::vector<TensorInfo> infer_like(const OpInputs& inputs) {
   inputs.expect_count(count, count);
   return {inputs[like]...};
 }
 
-/// The value of the attribute `axis`, an axis of input 0. Refuses an axis that the input does not have and the axis of
-/// the batch.
+/// Returns the value of the attribute `axis`, an axis of input 0. Throws Error if the input has no such axis or the
+/// axis is that of the batch.
 std::size_t axis_of(const OpInputs& inputs);
 
 struct OpCall;
@@ -66,53 +68,54 @@ struct OpGradient;
 
 /// The way in which an op gets and writes the memory of its outputs.
 enum class OpKind {
-  compute,     ///< a kernel fills new memory
+  compute,     ///< a kernel writes the outputs to new memory
   view,        ///< output 0 is the memory of input 0 under another shape; views are resolved before anything runs
   source,      ///< an input, parameter or constant: no inputs and no kernel
-  update,      ///< output i overwrites input i, a parameter; the op stays even if nothing reads its outputs
-  pack,        ///< the output is one block with all inputs; a kernel copies the inputs that do not lie in it already
+  update,      ///< output i overwrites input i, a parameter; passes keep the op even if nothing reads its outputs
+  pack,        ///< the output is one block of all inputs; a kernel copies the inputs that do not lie in it already
   collective,  ///< a communicator computes the output, not a kernel
 };
 
-/// The backends whose kernels for an op take 16-bit floats. With a HalfRole those for GPUs always do.
+/// The backends whose kernels for an op take 16-bit floats. GPU kernels for an op with a HalfRole always take them.
 enum class HalfKernels { none, gpu, all };
 
-/// The role of an op in a graph that is computed in 16-bit floats; see compute_in (ops/passes/passes.hpp).
+/// The role of an op in a graph that is computed in 16-bit floats; see compute_in (ops/passes/passes.hpp). An op that
+/// does not take 16 bits by its role computes in float32.
 enum class HalfRole {
-  none,                 ///< takes and gives float32
-  product,              ///< takes 16-bit factors for speed
-  follows,              ///< takes 16 bits if all inputs that derive from the batch are 16-bit
-  activation_gradient,  ///< follows its inputs after dy, which are the input or the result of the activation
-  reads,                ///< takes any float and gives float32
+  none,                 ///< float32 inputs and outputs
+  product,              ///< takes 16-bit factors if all inputs are float32 and one derives from the batch
+  follows,              ///< takes 16 bits if inputs derive from the batch and all of these are 16-bit
+  activation_gradient,  ///< like `follows`, but input 0, the dy, does not count
+  reads,                ///< takes any float and returns float32
 };
 
 /// The declaration of an op: all of its properties except the kernels.
 struct OpDef {
   std::string_view name;
   OpKind kind = OpKind::compute;
-  /// The shape rule. It returns shape and dtype of the outputs, or throws Error by OpInputs::refuse.
+  /// The shape rule. Returns shape and dtype of each output, or throws Error by OpInputs::refuse.
   std::vector<TensorInfo> (*infer)(const OpInputs& inputs) = nullptr;
-  /// The gradient rule. It adds nodes and returns the gradient of every input; an invalid Value for an input without
-  /// one. Null: the op has no gradient, because its result is an integer or it is part of a backward pass.
+  /// The gradient rule. Adds nodes and returns the gradient of every input; an invalid Value for an input without a
+  /// gradient. Null: the op has no gradient, because its result is an integer or the op is part of a backward pass.
   std::vector<Value> (*gradient)(const OpGradient& args) = nullptr;
   /// True: the kernel accepts tensors without elements. False: a call with such a tensor gets no kernel, and its
-  /// outputs are empty or zero.
+  /// outputs are filled with zeros, except those of an update, which keep their values.
   bool accepts_empty = false;
-  /// The number of multiply-adds of a call with concrete shapes. Null for ops whose cost is that of reading and writing
-  /// their elements.
+  /// Returns the number of multiply-adds of a call with concrete shapes. Null for an op whose cost is that of reading
+  /// and writing its elements.
   std::int64_t (*multiply_adds)(const OpCall& call) = nullptr;
   HalfKernels half = HalfKernels::none;
   /// The role in a graph of 16-bit floats. Exponentials, logarithms, sigmoids and comparisons have none, even if their
-  /// kernels take 16 bits: losses and metrics consist of them, for which 16 bits are too few.
+  /// kernels take 16 bits: losses and metrics consist of these ops, and 16 bits are too few for losses and metrics.
   HalfRole role = HalfRole::none;
 };
 
-/// Registers an op under its name for find_op. Builders do not need it. `op` must live until the process ends. Throws
-/// Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.
+/// Registers an op under its name for find_op(). GraphBuilder accepts ops that are not registered. `op` must live until
+/// the process ends. Throws Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.
 void register_op(const OpDef& op);
-/// The registered op with a name. Throws Error if there is none. Thread-safe.
+/// The registered op named `name`. Throws Error if there is none. Thread-safe.
 const OpDef& find_op(std::string_view name);
-/// The ops of the library in the order of op_list.def. They are registered from the start.
+/// The ops of the library in the order of op_list.def, all of which are registered from the start.
 std::span<const OpDef* const> built_in_ops();
 
 }  // namespace troupe

@@ -4,7 +4,8 @@
 
 namespace troupe {
 
-// The declarations of all ops of the library. The source file that defines an op holds its shape and gradient rules.
+// The declarations of all ops of the library. The shape and gradient rules of an op are in the source file that defines
+// it.
 #define TROUPE_OP(op, factory) extern const OpDef op;
 #define TROUPE_OP_WITHOUT_KERNEL(op) extern const OpDef op;
 #include "troupe/ops/graph/op_list.def"

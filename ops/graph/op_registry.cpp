@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-/// The shape rule of sources, which only the functions of GraphBuilder can add.
+/// The shape rule of sources. Always throws Error, because apply() cannot add a source; functions of GraphBuilder do.
 std::vector<TensorInfo> infer_nothing(const OpInputs& inputs) {
   inputs.refuse("cannot be applied; GraphBuilder has a function that adds it");
 }

@@ -6,11 +6,11 @@
 
 namespace troupe {
 
-/// The graph as text, one line per node, such as `%5 dense1.matmul: float32[B, 256] = matmul(%0, %1, %2) relu=true`,
-/// and one per output.
+/// The graph as text: one line for each node, such as `%5 dense1.matmul: float32[B, 256] = matmul(%0, %1, %2)
+/// relu=true`, where %N is value N, and one line for each output.
 std::string to_text(const Graph& graph);
 
-/// The graph for Graphviz; `dot -Tsvg` draws it.
+/// The graph in the DOT language of Graphviz; `dot -Tsvg` draws it.
 std::string to_dot(const Graph& graph);
 
 }  // namespace troupe

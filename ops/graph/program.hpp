@@ -9,52 +9,54 @@
 
 namespace troupe {
 
-/// The OpCall of a node for a batch of `rows` rows.
+/// The OpCall of a node for batches of `rows` rows.
 OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows);
 
-/// A graph prepared to run on one thread for a fixed number of rows: its kernels in order, and their memory. It needs
-/// no actors. Tests and tools use it, also as the baseline for actors.
+/// A graph prepared to run on one thread for a fixed number of rows: its kernels in order, and their memory. A program
+/// needs no actors. Tests and tools use it, also as the baseline of performance for actors.
 class Program {
  public:
   /// Throws Error if an op has no kernel for the device, or needs a communicator.
   Program(Graph graph, std::int64_t rows, Device device = {});
 
-  /// Sets the memory of an input or a parameter, before the first run or between runs. Throws Error if the tensor does
-  /// not have the shape and dtype of the value or does not lie on the program's device.
+  /// Sets the tensor of an input or a parameter, before the first run or between runs. Throws Error if there is no
+  /// input or parameter of that name, if the tensor has another shape or dtype than the value, or if its memory is not
+  /// that of the program's device.
   void bind(const std::string& name, const Tensor& tensor);
-  /// Releases the tensor of an input or a parameter. Another one must be bound before the next run.
+  /// Releases the tensor of an input or a parameter. The next run needs another tensor to be bound first.
   void unbind(const std::string& name);
-  /// Runs every kernel and blocks until all are complete. Throws Error if an input or a parameter has no tensor.
+  /// Runs every kernel and blocks until all are complete. Throws Error if an input or a parameter has no tensor, or if
+  /// a kernel fails.
   void run();
-  /// An output of the graph. Its elements are valid until the next run.
+  /// The tensor of an output of the graph, after run(). Its elements are valid until the next run.
   const Tensor& output(const std::string& name) const;
 
-  /// Bytes of inner values and scratch memory.
+  /// Bytes of the memory for values that kernels compute and for scratch. Bound tensors and constants do not count.
   std::size_t memory_bytes() const { return memory_bytes_; }
 
-  /// A node with a kernel, in the order of the graph.
+  /// A node that is neither a source nor a view, in the order of the graph.
   struct Step {
     std::string name;
     const OpDef* op;
-    std::unique_ptr<Kernel> kernel;  // null if an input or output is empty
+    std::unique_ptr<Kernel> kernel;  // null if has_empty_tensor() is true for the call
     const Node* node;
     std::vector<Tensor> inputs, outputs;
   };
   const std::vector<Step>& steps() const { return steps_; }
-  /// Launches the kernel of step i, after the first run().
+  /// Launches the kernel of step i. Must be called after run(), with no bind() or unbind() since.
   void run_step(std::size_t i);
 
  private:
-  /// Gives the inner values their memory.
+  /// Plans and allocates the memory of the values that kernels compute.
   void plan_values();
   void make_steps();
-  /// The value of an input or a parameter.
+  /// The value of an input, a parameter or a constant. Throws Error if there is none of that name.
   ValueId source(const std::string& name) const;
-  /// Sets the tensors of all steps and outputs.
+  /// Sets the tensors of all steps and outputs. Throws Error if an input or a parameter has no tensor.
   void wire();
-  /// Drops the tensors of all steps, so that none refers to memory bound earlier.
+  /// Drops the tensors of all steps, so that no step keeps a tensor that was bound earlier.
   void unwire();
-  /// Drops the outputs that may refer to memory bound earlier.
+  /// Drops the tensors of outputs that are views or updates, which may keep memory that was bound earlier.
   void forget_views();
   Tensor tensor_of(ValueId value) const;
   bool is_on_device(const Tensor& tensor) const;
@@ -62,7 +64,7 @@ class Program {
   Graph graph_;
   std::int64_t rows_;
   Device device_;
-  std::vector<Tensor> tensors_;  // by value, empty while unbound
+  std::vector<Tensor> tensors_;  // by value; empty for unbound sources, and for views and updates not set by wire()
   std::vector<Step> steps_;
   std::unique_ptr<Stream> stream_;
   Tensor scratch_;

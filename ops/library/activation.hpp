@@ -4,16 +4,16 @@
 
 namespace troupe {
 
-// Activations of floats, element by element. relu is in elementwise.hpp.
+// Element-wise activation functions of x, which must be float32 or a 16-bit float. relu() is in elementwise.hpp.
 
 Value tanh(Value x);
 /// 1 / (1 + exp(-x)).
 Value sigmoid(Value x);
-/// x times the standard normal distribution function of x, computed with the error function: Hendrycks and Gimpel,
-/// "Gaussian error linear units" (2016).
+/// The exact gelu, x times the standard normal distribution function at x: Hendrycks and Gimpel, "Gaussian error linear
+/// units" (2016).
 Value gelu(Value x);
-/// The tanh approximation of gelu by Hendrycks and Gimpel, as in GPT-2: within 5e-4 of gelu. On GPUs it may be fused
-/// into the product before it: see docs/gpu_steps.md.
+/// The tanh approximation of gelu by Hendrycks and Gimpel, as in GPT-2: within 5e-4 of gelu. On GPUs a pass may fuse it
+/// into the product that computes x; see docs/gpu_steps.md.
 Value gelu_tanh(Value x);
 /// x sigmoid(x), also called swish.
 Value silu(Value x);

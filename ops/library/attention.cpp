@@ -7,7 +7,7 @@ namespace troupe {
 namespace {
 
 // Inputs: queries, keys, values, and optionally a mask. Attributes: heads, causal. Outputs: the result, and for the
-// gradient the logarithm of the sum of the exponentials of the scores [B, heads, T].
+// gradient float32 [B, heads, T], for every query the logarithm of the sum of the exponentials of its scores.
 std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -50,7 +50,8 @@ std::int64_t multiply_adds_of_attention(const OpCall& call) {
   return call.inputs[0].shape.elements() * k[1] + call.outputs[0].shape.elements() * k[1];
 }
 
-// The scores are computed again, and each of the two forward products has two products in its gradient.
+// The gradient computes the scores again, which is one product. Each of the two products of the forward pass, queries
+// times keys and probabilities times values, has two products in its gradient.
 std::int64_t multiply_adds_of_attention_grad(const OpCall& call) {
   const auto& k = call.inputs[2].shape;
   return 3 * call.inputs[1].shape.elements() * k[1] + 2 * call.inputs[0].shape.elements() * k[1];

@@ -4,34 +4,37 @@
 
 namespace troupe {
 
-/// The statistics of the channels of a whole batch, over all replicas.
+/// The statistics of every channel over the whole batch, which is the rows of all replicas.
 struct BatchMoments {
-  Value mean;      ///< [C]
-  Value variance;  ///< [C], the mean squared distance from the mean
-  Value count;     ///< scalar: the elements of a channel in the whole batch
+  Value mean;      ///< float32 [C]
+  Value variance;  ///< float32 [C], the mean squared distance from the mean
+  Value count;     ///< float32 scalar, the number of elements that each channel has in the whole batch
 };
 
-/// The share of one replica in the moments of the channels of x [B, ..., C]: float32 [2, C], the sums of x - center and
-/// of its square. `center` [C] is the same on all replicas and should lie near the mean: the further away it is, in
-/// standard deviations, the more digits of the variance are lost. It passes no gradient on: batch_norm does.
+/// The part of one replica in the statistics of a whole batch. x must be float32 [B, ..., C], and `center` float32 [C],
+/// the same on all replicas. Returns float32 [2, C]: for each channel the sum of x - center and the sum of its square.
+/// `center` should lie near the mean: the further away it is, in standard deviations, the more digits of the variance
+/// are lost. The op has no gradient: the gradient of batch_norm includes the part that passes through the statistics.
 Value batch_sums(Value x, Value center);
 
-/// Mean and variance of the whole batch. `sums` is batch_sums added up over all replicas. `like` is x; it gives the
-/// elements per row.
+/// The statistics of the whole batch. `sums` must be the results of batch_sums(x, center) added up over all replicas,
+/// `like` must be x, which gives the number of elements per row, and `batch_info` GraphBuilder::batch_info(). Throws
+/// Error if `like` does not have the channels of `center`.
 BatchMoments batch_moments(Value sums, Value center, Value like, Value batch_info);
 
 struct BatchNormOptions {
   double epsilon = 1e-5;
-  /// True: mean and variance are those of the batch, and the gradient passes through them. False: they are constants.
+  /// True: the moments were computed from x, and the gradient of x includes the part that passes through them. False:
+  /// the moments, such as running means, are constants.
   bool of_batch = true;
-  /// True: the sums in the gradient are added up over all replicas by an all_reduce. Needed where the moments of the
-  /// batch come from several replicas.
+  /// True: an all_reduce adds up the sums in the gradient over all replicas. It must be true if the moments come from
+  /// several replicas. Without `of_batch` it has no effect.
   bool all_reduced = true;
 };
 
-/// (x - mean) / sqrt(variance + epsilon) * scale + shift for every channel, the last axis of x [B, ..., C]: Ioffe and
-/// Szegedy, "Batch normalization" (ICML 2015). Scale, shift and moments are [C]. The count of the moments is used only
-/// in the gradient with `of_batch`.
+/// Returns (x - mean) / sqrt(variance + epsilon) * scale + shift for every channel: Ioffe and Szegedy, "Batch
+/// normalization" (ICML 2015). x must be float32 [B, ..., C] with the channels as its last axis; mean, variance, scale
+/// and shift must be float32 [C]. Only the gradient with `of_batch` uses the count of the moments.
 Value batch_norm(Value x, BatchMoments moments, Value scale, Value shift, BatchNormOptions options);
 
 }  // namespace troupe

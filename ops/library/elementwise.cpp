@@ -51,7 +51,7 @@ std::vector<Value> grad_where(const OpGradient& g) {
           reduce_to(where(g.inputs[0], zero, dy), g.inputs[2])};
 }
 
-/// A constant of the dtype of x.
+/// A scalar constant `number`, cast to the dtype of x.
 Value number_like(Value x, double number) {
   return cast_to(x.builder().constant(Tensor::scalar(static_cast<float>(number))), x.dtype());
 }

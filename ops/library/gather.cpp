@@ -46,7 +46,7 @@ std::vector<Value> grad_scatter_add(const OpGradient& g) {
   return {gather(g.dys[0], g.inputs[1]), Value()};
 }
 
-/// The gradient rule of an op with integer inputs, which get no gradient.
+/// The gradient rule of an op whose inputs are integers: no input gets a gradient.
 std::vector<Value> grad_nothing(const OpGradient& g) {
   return std::vector<Value>(g.inputs.size());
 }

@@ -10,10 +10,10 @@ namespace troupe {
 
 namespace {
 
-// Inputs: gates, weights, first hidden state, first cell. Outputs: the hidden states before and after every time
-// [B, T + 1, H], the cells before and after every time [B, T + 1, H], and the gates after their activations
-// [B, T, 4 H]. The gradient rule uses only the gradient of the last cell: lstm(), which alone adds this op, exposes no
-// other.
+// Inputs: gates, weights, initial hidden state, initial cell. Outputs: the initial hidden state followed by the hidden
+// states after every time step [B, T + 1, H], the same for the cells [B, T + 1, H], and the gates after their
+// activations [B, T, 4 H]. The gradient rule uses the gradient of the last cell alone: only lstm() adds this op, and it
+// returns no other cell.
 std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
   inputs.expect_dtypes({DType::float32, DType::float32, DType::float32, DType::float32});
   inputs.expect_rank(0, 3);
@@ -53,9 +53,9 @@ std::int64_t multiply_adds_of_lstm_grad(const OpCall& call) {
 }  // namespace
 
 const OpDef kLstm{.name = "lstm", .infer = infer_lstm, .gradient = grad_lstm, .multiply_adds = multiply_adds_of_lstm};
-// Inputs: the gradients of the hidden states and of the last cell [B, H], weights, cells, gates after their
-// activations. Outputs: the gradients of the gates before their activations, of the first hidden state and of the first
-// cell.
+// Inputs: the gradients of output 0 of lstm [B, T + 1, H] and of the last cell [B, H], the weights, the cells, and the
+// gates after their activations. Outputs: the gradients of the gates before their activations, of the initial hidden
+// state and of the initial cell.
 const OpDef kLstmGrad{
     .name = "lstm_grad", .infer = infer_like<5, 4, 1, 1>, .multiply_adds = multiply_adds_of_lstm_grad};
 

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-// Functions of floats, element by element. Outside the domain of a function the result is that of the C++
-// standard library: a NaN or an infinity.
+// Element-wise functions of x, which must be float32 or a 16-bit float. Outside the domain of a function the result is
+// that of the C++ standard library: a NaN or an infinity.
 
 Value exp(Value x);
 /// The natural logarithm.
@@ -19,7 +19,7 @@ Value abs(Value x);
 inline Value neg(Value x) {
   return x.builder().apply_one(kScale, {x}, {{"factor", -1.0}});
 }
-/// x to a constant power.
+/// x to the power `exponent`.
 Value pow(Value x, double exponent);
 /// The number in [least, most] that is nearest to x. The gradient is passed on where x lies in [least, most], and is 0
 /// elsewhere. Throws Error if least > most.

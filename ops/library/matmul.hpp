@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// The attribute of a product of 16-bit floats whose result is float32. Without it the result has the dtype of the
-/// factors.
+/// The attribute of a product of 16-bit floats whose result is float32, not 16-bit. A product without the attribute has
+/// a result of the dtype of its factors.
 inline constexpr const char* kFloat32Result = "float32_result";
 
 struct MatmulOptions {
@@ -13,23 +13,24 @@ struct MatmulOptions {
   bool transpose_b = false;
 };
 
-/// a [..., M, K] times b [..., K, N] -> [..., M, N]. The options swap the last two axes of a factor. Leading axes are
-/// the same on both sides, and each position on them has a product of its own. A b without leading axes multiplies all
-/// rows of a; an a with leading axes cannot be transposed then. In a product of two matrices the batch may be M, or K
-/// if a is transposed.
+/// Returns the product [..., M, N] of a [..., M, K] and b [..., K, N], which must have the same float dtype. The
+/// options swap the last two axes of a factor. The leading axes of a and b must be the same, and each position along
+/// them has a product of its own. Alternatively, b has no leading axes and multiplies all rows of a; then a must not be
+/// transposed if it has leading axes. In a product of two matrices the batch axis B may be M, or K if a is transposed.
 Value matmul(Value a, Value b, MatmulOptions options = {});
 
-/// A dense layer in one op: x [..., K] times weights [K, N] plus bias [N] -> [..., N].
+/// A dense layer in one op: returns [..., N], x [..., K] times weights [K, N] plus bias [N]. All must have the same
+/// float dtype, and K must be at least 1.
 Value linear(Value x, Value weights, Value bias);
 
-/// a [..., M] and b [..., N] with the same leading axes -> [M, N]: the sum over the leading axes of the outer products
-/// of the rows of a and b, as in the gradient of a dense layer's weights. The sum is float32 for every dtype of the
-/// inputs.
+/// Returns float32 [M, N]: the sum, over the leading axes, of the outer products of the rows of a and b, as in the
+/// gradient of a dense layer's weights. a must be [..., M] and b [..., N] with the same leading axes and the same float
+/// dtype.
 Value outer_sum(Value a, Value b);
 
-/// The modified Gram-Schmidt process: the columns of a matrix float32 [m, n] are made orthogonal to each other, first
-/// column first, and of length 1. A column that depends on earlier ones, up to rounding, becomes zero. It passes no
-/// gradient on.
+/// Makes the columns of x orthogonal to each other, first column first, and of length 1, by the modified Gram-Schmidt
+/// process. x must be float32 [m, n] and must not have the batch axis B. A column that depends linearly on earlier
+/// ones, up to rounding, becomes zero. The op has no gradient.
 Value orthonormalize(Value x);
 
 }  // namespace troupe

@@ -5,7 +5,8 @@ namespace troupe {
 namespace {
 
 // Inputs: x [..., C], scale [C], and for layer_norm shift [C]. Attribute: epsilon. Outputs: y, and for the gradient the
-// statistics of every row: mean and 1 / deviation in layer_norm, 1 / root mean square in rms_norm.
+// statistics of every row: the mean and 1 / sqrt(variance + epsilon) in layer_norm, 1 / sqrt(mean of x squared +
+// epsilon) in rms_norm.
 template <std::size_t count>
 std::vector<TensorInfo> infer_norm(const OpInputs& inputs) {
   inputs.expect_count(count, count);

@@ -6,7 +6,8 @@ namespace troupe {
 
 namespace {
 
-// Max pooling stores the position of the largest element in its window as one byte: 225 positions and kNoPlace.
+// Max pooling stores, for each window, the position of its largest element in one byte: 0 .. 224 for the 225 elements
+// of the largest window, or kNoPlace.
 constexpr std::int64_t kMaxKernelSize = 15;
 static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
@@ -27,7 +28,8 @@ Shape pooled_shape(const OpInputs& inputs) {
   return {x[0], pooled_size(x[1]), pooled_size(x[2]), x[3]};
 }
 
-// Outputs: the pooled images, and the position of the largest element in each window.
+// Attributes: kernel_size, stride, padding, and relu: true if a relu is applied last. Outputs: the pooled images, and
+// the position of the largest element in each window.
 std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   const auto y = pooled_shape(inputs);
   if (inputs.attributes.integer("kernel_size") > kMaxKernelSize)
@@ -44,7 +46,7 @@ std::vector<TensorInfo> infer_average_pool(const OpInputs& inputs) {
 }
 
 // Inputs: dy and, for max pooling, the positions of the largest elements. The attribute `shape` is the shape of the
-// images.
+// images. Output: the gradient of the images.
 template <std::size_t count>
 std::vector<TensorInfo> infer_pool_grad(const OpInputs& inputs) {
   inputs.expect_count(count, count);

@@ -4,14 +4,16 @@
 
 namespace troupe {
 
-// Max and average pooling of images [B, H, W, C] of any float dtype to
-// [B, (H + 2 padding - kernel_size) / stride + 1, (W + 2 padding - kernel_size) / stride + 1, C].
+// Max and average pooling of images [B, H, W, C], which must be float32 or a 16-bit float. The result has the same
+// dtype and the shape [B, (H + 2 padding - kernel_size) / stride + 1, (W + 2 padding - kernel_size) / stride + 1, C];
+// quotients are rounded down.
 
 struct MaxPoolOptions {
-  /// Rows and columns of a window: 1 to 15.
+  /// Rows and columns of a window. It must be 1 to 15.
   std::int64_t kernel_size = 2;
   std::int64_t stride = 2;
-  /// Rows and columns added on every side, less than the kernel size. They are never the largest element.
+  /// Rows and columns added on every side of an image. It must be less than the kernel size. An added element is never
+  /// the largest.
   std::int64_t padding = 0;
 };
 
@@ -19,15 +21,16 @@ struct MaxPoolOptions {
 /// holds a NaN gives NaN, and its gradient goes to the first NaN.
 Value max_pool(Value x, MaxPoolOptions options = {});
 
-/// The position that the kernels of max_pool store for a window that passes no gradient on: its largest element is cut
-/// off by the fused relu (attribute `relu`).
+/// The position that the kernels of max_pool store for a window that passes no gradient on. With the fused relu
+/// (attribute `relu`) these are the windows whose largest element is not above 0.
 inline constexpr std::int32_t kNoPlace = 255;
 
 struct AveragePoolOptions {
   /// Rows and columns of a window.
   std::int64_t kernel_size = 2;
   std::int64_t stride = 2;
-  /// Rows and columns added on every side, less than the kernel size. They do not count in a mean.
+  /// Rows and columns added on every side of an image. It must be less than the kernel size and at most the
+  /// longer side of the image. Added elements do not count in a mean.
   std::int64_t padding = 0;
 };
 

@@ -29,7 +29,8 @@ std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   return {{Shape(kept), DType::float32}};
 }
 
-/// Refuses a reduction over the batch, whose parts lie on other replicas, and over no elements.
+/// Refuses a reduction over the batch axis, with the message `batch_error`, because parts of the batch lie on other
+/// replicas. Also refuses a reduction over an axis of size 0.
 void expect_elements_of_row(const OpInputs& inputs, std::string_view batch_error) {
   for (auto axis : inputs.attributes.list("axes")) {
     const auto size = inputs.shape(0)[static_cast<std::size_t>(axis)];
@@ -44,7 +45,7 @@ std::vector<TensorInfo> infer_reduce_mean(const OpInputs& inputs) {
   return result;
 }
 
-/// A value of the shape of the result, repeated along the reduced axes to the shape of the input.
+/// Repeats y, which has the shape of the result, along the reduced axes to the shape of the input.
 Value stretched(const OpGradient& g, Value y) {
   auto sizes = g.inputs[0].shape().list();
   for (auto axis : g.attributes.list("axes")) sizes[static_cast<std::size_t>(axis)] = 1;
@@ -67,7 +68,8 @@ std::vector<Value> grad_reduce_mean(const OpGradient& g) {
   return {scale(stretched(g, g.dys[0]), 1.0 / elements_reduced(g))};
 }
 
-// Maximum, minimum and variance of a batch do not follow from those of its parts.
+// The shape rule of maximum, minimum and variance. It refuses the batch axis: results of parts of a batch are added up
+// over the replicas, and a sum of maxima, minima or variances is not the result for the whole batch.
 std::vector<TensorInfo> infer_within_rows(const OpInputs& inputs) {
   inputs.expect_dtypes({DType::float32});
   auto result = infer_reduce(inputs);

@@ -6,28 +6,31 @@ namespace troupe {
 
 // Views, which copy nothing; blocks of several values; and collectives, which a communicator runs.
 
-/// A view of the same elements under another shape. The shape of a value that derives from the batch keeps the symbolic
-/// leading size.
+/// A view of the elements of x under another shape with the same number of elements. If the first axis of x is the
+/// symbolic batch size B, the first axis of `shape` must be B, too.
 Value reshape(Value x, const Shape& shape);
 
-/// A view of [B, d1, d2, ...] as [B, d1 * d2 * ...].
+/// A view of x [B, d1, d2, ...] as [B, d1 * d2 * ...]. Throws Error if x is a scalar.
 Value flatten(Value x);
 
-/// A view of `shape.elements()` elements of x from element `offset` on, row-major. x must not derive from the batch. It
-/// passes no gradient on.
+/// A view of `shape.elements()` elements of x from element `offset` on, row-major. x must not have the batch axis B.
+/// The op has no gradient.
 Value view_at(Value x, std::int64_t offset, const Shape& shape);
 
-/// One flat block that holds all `values`, each from a multiple of 16 elements on. They are float32 and do not derive
-/// from the batch. It passes no gradient on. pack_offsets (ops/core/shape.hpp) gives the offsets.
+/// Returns one float32 block [n] that holds all `values`, each at an offset that is a multiple of 16 elements;
+/// pack_offsets (ops/core/shape.hpp) gives the offsets. The values must be float32 and must not have the batch axis B.
+/// The op has no gradient.
 Value pack(std::span<const Value> values);
-/// Views of the values in a block that packs values of the shapes of `values`.
+/// Views into `block`, one with the shape of each of `values`. The block must have the layout of pack() for values of
+/// these shapes.
 std::vector<Value> unpacked(Value block, std::span<const Value> values);
 
-/// The sum of x over all replicas, in place of x. x must not derive from the batch. Only a communicator can run it.
+/// The sum of x over all replicas, which overwrites x. x must not have the batch axis B. A communicator computes the
+/// sum: no device has a kernel for this op.
 Value all_reduce(Value x);
 
-/// x of each of `replicas` replicas: [replicas, shape of x...]. x has any dtype and must not derive from the batch.
-/// Only a communicator can run it.
+/// Returns [replicas, shape of x...]: the value of x on each of `replicas` replicas. x may have any dtype but must not
+/// have the batch axis B. A communicator gathers the values: no device has a kernel for this op.
 Value all_gather(Value x, std::int64_t replicas);
 
 }  // namespace troupe

@@ -12,7 +12,7 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// Limit of paddings and row numbers, so that their sums do not overflow.
+// The largest padding and row number that is accepted, so that sums of two of them do not overflow.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 
 // Attributes: the lists begin and size, by axis. At the batch axis they hold 0 and kBatch.
@@ -111,7 +111,7 @@ std::vector<TensorInfo> infer_slice_rows(const OpInputs& inputs) {
   return {{inputs.shape(0).with_rows(size), DType::float32}};
 }
 
-// Inputs: dy [size, ...], the batch info, and x, which gives the number of rows.
+// Inputs: dy [size, ...], the batch info, and x, which gives the number of rows. Output: the gradient of x.
 std::vector<TensorInfo> infer_slice_rows_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   inputs.expect_batch_info(1);
@@ -139,7 +139,8 @@ std::vector<Value> grad_rows_of_part(const OpGradient& g) {
   return {slice_rows(g.dys[0], 0, g.inputs[0].shape()[0], g.inputs[2]), Value(), Value()};
 }
 
-/// The axis counted from the first one. Throws Error if x does not have it.
+/// Converts an axis, which may be negative and then counts from the end, to one that counts from the first axis. Throws
+/// Error, in the name of `op`, if x does not have it.
 std::int64_t from_the_front(const char* op, Value x, std::int64_t axis) {
   const auto rank = static_cast<std::int64_t>(x.shape().rank());
   if (axis < -rank || axis >= rank)

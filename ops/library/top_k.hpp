@@ -4,8 +4,9 @@
 
 namespace troupe {
 
-/// The index of the largest element along an axis: int32. The axis is removed and must not be the batch. Of equal
-/// elements the first counts, and a NaN counts as the largest.
+/// Returns int32: the index of the largest element along an axis of x, which must be float32. The axis is counted from
+/// 0 and removed from the shape; it must not be the batch axis B. Of equal largest elements the first counts, and a NaN
+/// counts as the largest.
 Value argmax(Value x, std::int64_t axis);
 
 struct TopK {
@@ -13,11 +14,12 @@ struct TopK {
   Value indices;  ///< int32 [..., k], the index of each value in x
 };
 
-/// The k largest elements along the last axis. Equal elements keep their order, and a NaN counts as the largest. The
-/// chosen elements get the gradient.
+/// The k largest elements along the last axis of x, which must be float32. k must be 1 to the size of that axis. Equal
+/// elements keep their order, and a NaN counts as the largest. The elements that are chosen get the gradient.
 TopK top_k(Value x, std::int64_t k);
 
-/// For every element the sum of the elements up to and including it along an axis, which must not be the batch.
+/// For every element of x, which must be float32, the sum of the elements up to and including it along an axis. The
+/// axis is counted from 0 and must not be the batch axis B.
 Value cumulative_sum(Value x, std::int64_t axis);
 
 }  // namespace troupe

@@ -13,10 +13,12 @@
 
 namespace troupe {
 
-/// A function from values to a value, such as relu, applied to the result of a layer.
+/// A function from a value to a value, such as relu, that a layer applies to its result.
 using Activation = Value (*)(Value);
 
-/// x [..., N] times weights [N, units], plus bias [units].
+/// A fully connected layer. Returns float32 [..., units]: x, float32 [..., N], times trained weights [N, units], plus a
+/// trained bias [units] if `bias` is set, after the activation if there is one. Throws Error if `units` is below 1 or x
+/// has fewer than 2 axes.
 struct Dense {
   static constexpr const char* kName = "dense";
   std::int64_t units;
@@ -27,7 +29,9 @@ struct Dense {
   Value operator()(Value x) const;
 };
 
-/// Convolution of images [B, H, W, C] with `filters` square kernels, plus bias [filters].
+/// Convolution of images [B, H, W, C] with `filters` square kernels of kernel_size x kernel_size pixels, plus a trained
+/// bias [filters] if `bias` is set, with the activation applied if there is one. Returns [B, H', W', filters]; H' and
+/// W' follow from `options`. Throws Error if x has not 4 axes or `filters` or `kernel_size` is below 1.
 struct Conv2d {
   static constexpr const char* kName = "conv";
   std::int64_t filters;
@@ -40,7 +44,7 @@ struct Conv2d {
   Value operator()(Value x) const;
 };
 
-/// The max_pool op as a layer.
+/// Applies the op max_pool as a layer.
 struct MaxPool {
   static constexpr const char* kName = "pool";
   MaxPoolOptions options = {};
@@ -48,7 +52,7 @@ struct MaxPool {
   Value operator()(Value x) const { return max_pool(x, options); }
 };
 
-/// The average_pool op as a layer.
+/// Applies the op average_pool as a layer.
 struct AveragePool {
   static constexpr const char* kName = "average";
   AveragePoolOptions options = {};
@@ -56,14 +60,15 @@ struct AveragePool {
   Value operator()(Value x) const { return average_pool(x, options); }
 };
 
-/// The mean over the pixels of each image, by channel: [B, H, W, C] -> [B, C].
+/// The mean of each channel over the pixels of an image. Takes images [B, H, W, C] and returns [B, C]. Throws Error if
+/// x has not 4 axes.
 struct GlobalAveragePool {
   static constexpr const char* kName = "average";
 
   Value operator()(Value x) const;
 };
 
-/// All axes but the first in one: [B, ...] -> [B, N].
+/// Joins all axes but the first. Takes [B, ...] and returns [B, N].
 struct Flatten {
   static constexpr const char* kName = "flatten";
 
@@ -71,7 +76,7 @@ struct Flatten {
 };
 
 /// A layer of any type: a function, and a name for the scope of its parameters. A user-defined layer is a struct with
-/// kName and a call operator. Activations are layers, too.
+/// kName and a call operator. An Activation is a layer named `activation`.
 class Layer {
  public:
   Layer(Activation activation) : name_("activation"), function_(activation) {}  // NOLINT: implicit, for lists of layers
@@ -87,8 +92,8 @@ class Layer {
   std::function<Value(Value)> function_;
 };
 
-/// Layers one after the other. Each layer's scope is its kind and its number among the layers of that kind:
-/// `dense1.weights`.
+/// Applies layers one after the other; without layers returns x. Each layer has a scope of its own, its kName followed
+/// by its number among the layers of that kName: `dense1.weights`.
 class Sequential {
  public:
   Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
@@ -102,8 +107,9 @@ class Sequential {
   std::vector<Layer> layers_;
 };
 
-/// activation(body(x) + shortcut(x)); by default without an activation and with x as the shortcut. Source: He and
-/// others, "Deep residual learning for image recognition" (CVPR 2016).
+/// Returns activation(body(x) + shortcut(x)). By default there is no activation, and the shortcut returns x. Throws
+/// Error if the results of body and shortcut differ in shape or dtype. Source: He and others, "Deep residual learning
+/// for image recognition" (CVPR 2016).
 struct Residual {
   static constexpr const char* kName = "residual";
   Sequential body;

@@ -10,9 +10,10 @@
 
 namespace troupe {
 
-/// The function that training minimizes: from the outputs of a model and the fields of a batch one float32 per row,
-/// [B]. Made from any such function; a function of two values reads the model's only output and the last field. A loss
-/// may provide metrics (by a member function `metrics`), which are used if the user gives none.
+/// The function that training minimizes. From the outputs of a model and the fields of a batch it returns float32 [B],
+/// one loss for each row. Any such function can be used as a Loss; a function of two values gets the model's only
+/// output and the last field. A function with a member function `metrics` provides metrics, which training reports if
+/// the user gives none.
 class Loss {
  public:
   template <class Function>
@@ -35,28 +36,28 @@ class Loss {
   std::vector<Metric> metrics_;
 };
 
-// In the losses below, an empty name of an output means the model's only output, and an empty name of a field the last
-// field.
+// In the losses below, an empty name of an output means the model's only output, and an empty name of a field means the
+// last field. All losses return float32 [B].
 
-/// Softmax cross-entropy of logits float32[B, ..., C] from integer labels int32[B, ...], or from probabilities
-/// float32[B, ..., C]. The loss of a row is the mean over its labels that are not ignored. Provides the accuracy metric
-/// for integer labels.
+/// Softmax cross-entropy of logits float32 [B, ..., C] from integer labels int32 [B, ...], or from probabilities
+/// float32 [B, ..., C] if `soft`. The loss of a row is the mean over the labels of the row that are not ignored; 0 if
+/// all are ignored. Provides the accuracy metric for integer labels.
 struct SoftmaxCrossEntropy {
   std::string logits = {};
   std::string labels = {};
-  /// The part of the target that is shared equally by all classes, in [0, 1].
+  /// The part of the target that all classes share equally, in [0, 1].
   double smoothing = 0.0;
-  /// The label that does not count, such as padding. Only for integer labels.
+  /// Labels of this value, such as padding, do not count. Throws Error if set together with `soft`.
   std::optional<std::int32_t> ignored = {};
-  /// Whether the labels are probabilities.
+  /// True: the field `labels` has probabilities. False: it has integer labels.
   bool soft = false;
 
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
   std::vector<Metric> metrics() const;
 };
 
-/// Cross-entropy of the probabilities sigmoid(logits) from targets in [0, 1], both float32 [B, ...]. The loss of a row
-/// is the mean over its elements.
+/// Cross-entropy of the probabilities sigmoid(logits) from targets in [0, 1]. Logits and targets are float32 [B, ...]
+/// of the same shape. The loss of a row is the mean over the elements of the row.
 struct BinaryCrossEntropy {
   std::string logits = {};
   std::string target = {};
@@ -64,7 +65,8 @@ struct BinaryCrossEntropy {
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
 };
 
-/// The mean over the elements of a row of (output - target)^2; both float32 [B, ...] of the same shape.
+/// The loss of a row is the mean of (output - target)^2 over the elements of the row. Output and target are float32 [B,
+/// ...] of the same shape.
 struct MeanSquaredError {
   std::string output = {};
   std::string target = {};
@@ -72,7 +74,8 @@ struct MeanSquaredError {
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
 };
 
-/// The mean over the elements of a row of |output - target|; both float32 [B, ...] of the same shape.
+/// The loss of a row is the mean of |output - target| over the elements of the row. Output and target are float32 [B,
+/// ...] of the same shape.
 struct MeanAbsoluteError {
   std::string output = {};
   std::string target = {};
@@ -80,8 +83,9 @@ struct MeanAbsoluteError {
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
 };
 
-/// The mean over the elements of a row of d^2 / 2 if |d| <= delta, else delta (|d| - delta / 2), where d = output -
-/// target. Source: Huber, "Robust estimation of a location parameter" (1964).
+/// With d = output - target, the loss of an element is d^2 / 2 if |d| <= delta, else delta (|d| - delta / 2); the loss
+/// of a row is the mean over the elements of the row. Output and target are float32 [B, ...] of the same shape. Throws
+/// Error if delta is not above 0. Source: Huber, "Robust estimation of a location parameter" (1964).
 struct Huber {
   std::string output = {};
   std::string target = {};
@@ -90,8 +94,8 @@ struct Huber {
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
 };
 
-/// A loss times a weight per row, the field float32[B] or [B, 1] named `weight`. The mean over a batch still divides by
-/// the number of rows.
+/// Multiplies the loss of each row by the weight of the row, which the field `weight`, float32 [B] or [B, 1], holds.
+/// The mean over a batch still divides by the number of rows, not by the sum of the weights.
 struct WeightedByRow {
   Loss loss;
   std::string weight;
@@ -100,8 +104,8 @@ struct WeightedByRow {
   std::vector<Metric> metrics() const { return loss.metrics(); }
 };
 
-/// The sum of several losses, each times a weight. Provides the metrics of all losses; a number is appended to a name
-/// that is already in use.
+/// The sum of several losses, each times a weight. Provides the metrics of all losses; if several metrics have one
+/// name, the second and later ones get a number after the name. Throws Error if there are no terms.
 struct SumOfLosses {
   /// A loss and the factor of its value in the sum.
   struct Term {

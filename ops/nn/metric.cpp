@@ -14,7 +14,8 @@ namespace troupe {
 
 namespace {
 
-/// The number of elements of x [B, ...] in the rows of this replica: a scalar.
+/// Returns a float32 scalar, the number of elements of x [B, ...] in the rows of this replica. x must have no NaN,
+/// which is not equal to itself.
 Value count_of(Value x) {
   return sum_of_all(cast(equal(x, x), DType::float32));
 }

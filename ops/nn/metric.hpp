@@ -8,41 +8,42 @@
 
 namespace troupe {
 
-/// The contribution of one replica and step to a metric: a sum of any shape that does not depend on the batch size,
-/// float32 or int64, and a count, a scalar. Sums and counts are added up over replicas and steps; the metric is sum /
-/// count.
+/// The contribution of one replica and step to a metric: a sum, float32 or int64 of any shape without the batch, and a
+/// count, a scalar. Both are added up over replicas and steps; the metric is the total sum divided by the total count.
 struct MetricSums {
-  MetricSums(Value sum_of_rows) : sum(sum_of_rows) {}  // NOLINT: a sum alone is divided by the number of rows
+  MetricSums(Value sum_of_rows) : sum(sum_of_rows) {}  // NOLINT: a sum is accepted; the count is the number of rows
   MetricSums(Value sum_of_all, Value count_of_all) : sum(sum_of_all), count(count_of_all) {}
 
   Value sum;
-  Value count;  ///< invalid: the number of rows
+  Value count;  ///< invalid Value: the count is the number of rows
 };
 
-/// A number or a table of numbers that is reported beside the loss; computed by ops from a model's outputs and the
-/// fields of a batch.
+/// A number or a table of numbers that training reports beside the loss. `sums` adds ops that compute the metric from a
+/// model's outputs and the fields of a batch.
 struct Metric {
   std::string name;
   std::function<MetricSums(const Outputs& outputs, const Inputs& fields)> sums;
 
-  /// The same metric under another name.
+  /// Returns the metric under another name.
   Metric named(std::string other) const { return {std::move(other), sums}; }
 };
 
-// In the metrics below, an empty name of an output means the model's only output, and an empty name of a field the last
-// field.
+// In the metrics below, an empty name of an output means the model's only output, and an empty name of a field means
+// the last field.
 
-/// "accuracy": the fraction of labels, int32[B, ...], at which the logits, float32[B, ..., C], are largest. Labels that
-/// are `ignored` do not count.
+/// "accuracy": the fraction of labels, int32 [B, ...], whose class has the largest of the logits, float32 [B, ..., C].
+/// Labels equal to `ignored` do not count.
 Metric accuracy(const std::string& logits = {}, const std::string& labels = {},
                 std::optional<std::int32_t> ignored = {});
-/// "top_k_accuracy", with the number k in the name: the fraction of labels that are among the k largest logits.
+/// "top_k_accuracy", where k is the number, as in `top_5_accuracy`: the fraction of labels, int32 [B, ...], whose class
+/// has one of the k largest logits, float32 [B, ..., C].
 Metric top_k_accuracy(std::int64_t k, const std::string& logits = {}, const std::string& labels = {});
-/// "mean_squared_error" and "mean_absolute_error" between an output and a field of the same shape, float32 [B, ...].
+/// "mean_squared_error" and "mean_absolute_error": the mean over all elements of (output - target)^2 or |output -
+/// target|. Output and target are float32 [B, ...] of the same shape.
 Metric mean_squared_error(const std::string& output = {}, const std::string& target = {});
 Metric mean_absolute_error(const std::string& output = {}, const std::string& target = {});
-/// "confusion_matrix": a table [C, C]. The entry at row i and column j is the fraction of all labels that are i while
-/// the logit of class j is largest.
+/// "confusion_matrix": a table float32 [C, C]. The entry at row i and column j is the fraction of all labels that are i
+/// and for which class j has the largest logit. Labels are int32 [B, ...], logits float32 [B, ..., C].
 Metric confusion_matrix(const std::string& logits = {}, const std::string& labels = {});
 
 }  // namespace troupe

@@ -14,19 +14,20 @@
 namespace troupe {
 
 /// The fields of a batch as values of a graph that is being built. A field becomes an input of the graph, and is
-/// loaded, only if it is read. Valid as long as the builder.
+/// loaded, only if the model, the loss or a metric reads it. An Inputs must not be used after the builder is destroyed.
 class Inputs {
  public:
   Inputs(GraphBuilder& builder, std::vector<Field> fields);
 
-  /// The field of that name. Throws Error that lists the fields if there is none.
+  /// The field `name`, which becomes an input of the graph. Throws Error that lists the fields if there is none of that
+  /// name.
   Value operator[](const std::string& name) const;
-  /// The field of that name, which must have this shape and dtype. Throws Error that names `reader`, the field and the
-  /// info it needs.
+  /// The field `name`, which must have the shape and dtype `needed`. Throws Error that names `reader`, the field and
+  /// `needed` if it has others, and Error that lists the fields if there is none of that name.
   Value expect(const std::string& name, const TensorInfo& needed, const std::string& reader) const;
   bool has(const std::string& name) const;
-  /// The shape and dtype of a field, without reading it. Throws Error that lists the fields if there is none of that
-  /// name.
+  /// The shape and dtype of the field `name`, which does not become an input of the graph. Throws Error that lists the
+  /// fields if there is none of that name.
   const TensorInfo& info(const std::string& name) const;
   const std::vector<Field>& fields() const { return fields_; }
   GraphBuilder& builder() const { return *builder_; }
@@ -34,7 +35,7 @@ class Inputs {
  private:
   GraphBuilder* builder_;
   std::vector<Field> fields_;
-  std::shared_ptr<std::vector<Value>> values_;  // by field; invalid until the field is read
+  std::shared_ptr<std::vector<Value>> values_;  // by field; an invalid Value until the field is read
 };
 
 /// The results of a model by name, in the order in which they were added.
@@ -45,8 +46,8 @@ class Outputs {
   Outputs(std::initializer_list<std::pair<std::string, Value>> values);
 
   void add(const std::string& name, Value value);
-  /// The output of that name, or the only output if the name is empty. Throws Error that lists the outputs if there is
-  /// none.
+  /// The output `name`, or the only output if the name is empty. Throws Error that lists the outputs if there is no
+  /// output of that name, or if the name is empty and there are several outputs.
   Value operator[](const std::string& name) const;
   const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
 
@@ -55,7 +56,8 @@ class Outputs {
 };
 
 /// A function from the fields of a batch to named results. A function from a value to a value, such as a Sequential, is
-/// accepted, too: it reads the field of that name, by default the first field.
+/// accepted, too: it gets the field named `field`, or the first field if the name is empty, and its result is named
+/// "output".
 class Model {
  public:
   template <class Function>

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// layer_norm over the last axis, with a trained scale and shift.
+/// Applies the op layer_norm over the last axis of x, with a trained scale and shift.
 struct LayerNorm {
   static constexpr const char* kName = "norm";
   double epsilon = 1e-5;
@@ -12,7 +12,7 @@ struct LayerNorm {
   Value operator()(Value x) const;
 };
 
-/// rms_norm over the last axis, with a trained scale.
+/// Applies the op rms_norm over the last axis of x, with a trained scale.
 struct RmsNorm {
   static constexpr const char* kName = "norm";
   double epsilon = 1e-5;
@@ -20,9 +20,9 @@ struct RmsNorm {
   Value operator()(Value x) const;
 };
 
-/// batch_norm over all axes but the last, with a trained scale and shift. Training uses the statistics of the whole
-/// batch, which are all-reduced and so exact over all replicas. Prediction uses running statistics, kept beside the
-/// parameters: after each step running = (1 - momentum) running + momentum batch.
+/// Applies the op batch_norm over all axes of x but the last, with a trained scale and shift. A training graph uses the
+/// statistics of the whole batch, which all replicas sum by an all-reduce. Other graphs use running statistics, which
+/// are kept beside the parameters: after each training step running = (1 - momentum) running + momentum batch.
 struct BatchNorm {
   static constexpr const char* kName = "norm";
   double momentum = 0.1;
@@ -31,7 +31,8 @@ struct BatchNorm {
   Value operator()(Value x) const;
 };
 
-/// dropout in training, x itself otherwise. The random numbers follow from the seed of the training.
+/// Applies the op dropout in a training graph, and returns x in other graphs. The random numbers depend on
+/// BuildOptions::seed. Throws Error if the rate is not in [0, 0.999].
 struct Dropout {
   static constexpr const char* kName = "dropout";
   double rate = 0.5;

@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// The batch info. Output: a scalar.
+/// The shape rule of learning_rate and step_number. Input: the batch info. Output: a scalar of the dtype.
 template <DType dtype>
 std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
@@ -20,7 +20,8 @@ std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   return {{Shape{}, dtype}};
 }
 
-/// A table [N], and the batch info. Output: the rate.
+/// The shape rule of table_rate. Inputs: a table of rates, float32 [N] with N > 0, and the batch info. Output: the
+/// rate, a float32 scalar.
 std::vector<TensorInfo> infer_table_rate(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   inputs.expect_dtype(0, DType::float32);
@@ -94,7 +95,7 @@ double Schedule::at(std::int64_t step) const {
   return rate;
 }
 
-/// The rate while it rises: rate times (step + 1) / warm_up, at most 1.
+/// Returns the rate times min((step + 1) / warm_up, 1); without a warm-up the rate itself.
 Value Schedule::warm_up_of(Value rate, Value batch_info) const {
   return warm_up == 0 ? rate : mul(rate, constant(1.0).with_warm_up(warm_up).apply(batch_info));
 }

@@ -9,39 +9,41 @@
 
 namespace troupe {
 
-/// The learning rate as a function of the step number, counted from 0. The rate is an op of the graph, so every replica
-/// computes the same one.
+/// The learning rate as a function of the step number, counted from 0. With Optimizer::accumulating() the steps are
+/// updates. An op of the graph computes the rate, so every replica has the same.
 struct Schedule {
   enum class Kind { constant, step, cosine };
 
   Kind kind = Kind::constant;
   double base = 0.01;
-  std::int64_t period = 1;   ///< step: steps between decays; cosine: steps until `floor`
-  double decay = 1.0;        ///< step: factor of each decay
+  std::int64_t period = 1;   ///< step: number of steps between decays; cosine: number of steps until `floor`
+  double decay = 1.0;        ///< step: factor by which each decay multiplies the rate
   double floor = 0.0;        ///< cosine: the rate from step `period` on
-  std::int64_t warm_up = 0;  ///< steps over which the rate rises linearly to the rate of the schedule
+  std::int64_t warm_up = 0;  ///< number of first steps, in which the rate is multiplied by (step + 1) / warm_up
 
   Schedule(double rate) : base(rate) {}  // NOLINT: a number is accepted as a constant schedule
 
   static Schedule constant(double rate) { return {rate}; }
   static Schedule step_decay(double rate, std::int64_t period, double decay);
-  /// Half a cosine wave from `rate` down to `floor`. Source: Loshchilov and Hutter, "SGDR" (ICLR 2017), without
-  /// restarts.
+  /// The rate follows half a cosine wave from `rate` at step 0 down to `floor` at step `steps`. Source: Loshchilov and
+  /// Hutter, "SGDR" (ICLR 2017), without restarts.
   static Schedule cosine(double rate, std::int64_t steps, double floor = 0.0);
   Schedule with_warm_up(std::int64_t steps) const;
-  /// The rates of the first steps. Later steps use the last one.
+  /// The rate of step i is rates[i]; later steps use the last rate. Throws Error if the table is empty or a rate is
+  /// negative or not finite.
   static Schedule from_table(std::vector<float> rates);
-  /// The rates that a function returns for the first `steps` steps, computed now. Later steps use the last one.
+  /// The table of the rates that `rate` returns for the first `steps` steps; the function is called now. Later steps
+  /// use the last rate. Throws the errors of from_table().
   static Schedule from_function(const std::function<double(std::int64_t step)>& rate, std::int64_t steps);
-  /// Ops that compute the rate, a float32 scalar, from the step number, a float32 scalar.
+  /// `rate` adds ops that compute the rate, a float32 scalar, from the step number, a float32 scalar.
   static Schedule from_ops(std::function<Value(Value step)> rate);
 
-  /// The rate at a step. Throws Error if ops compute it.
+  /// The rate at a step, with the warm-up. Throws Error if the schedule comes from from_ops().
   double at(std::int64_t step) const;
-  /// Adds the op that computes the rate: batch_info int64[4] -> float32 scalar. Throws Error if a field is out of
-  /// range.
+  /// Adds the ops that compute the rate from the batch info, int64[4], and returns the rate, a float32 scalar. Throws
+  /// Error if a member is out of range or from_ops() got a function that returns another shape or dtype.
   Value apply(Value batch_info) const;
-  /// The schedule of a learning_rate op.
+  /// Returns the schedule that the attributes of a learning_rate op describe.
   static Schedule from(const Attributes& attributes);
 
  private:

@@ -26,13 +26,14 @@ Value dense(Value x, const char* name, std::int64_t units, const Initializer& in
   return Dense{.units = units, .initializer = initializer}(x);
 }
 
-/// Zeros [B, units]. `like` is [B, T, ...] with at least `units` elements at each time.
+/// Returns zeros float32 [B, units]. `like` gives B and must be [B, T, N] with N >= units.
 Value zero_state(Value like, std::int64_t units) {
   const auto first = reshape(slice(like, 1, 0, 1), {like.shape()[0], like.shape()[2]});
   return broadcast_to(like.builder().constant(Tensor({1, 1}, DType::float32)), slice(first, 1, 0, units));
 }
 
-/// One state of a recurrent layer, [B, units]: zeros, or the state at the end of the batch before.
+/// One state of a recurrent layer, float32 [B, units]. It begins as zeros, or as the state at the end of the batch
+/// before if the layer carries its state and the graph is for training.
 class RecurrentState {
  public:
   RecurrentState(const char* name, Value like, std::int64_t units, const CarriedState& carried) : carried_(carried) {
@@ -49,7 +50,9 @@ class RecurrentState {
   }
 
   Value first() const { return first_; }
-  /// Keeps the last state for the next batch. Every replica has the rows of its part, so their sum is the whole state.
+  /// Keeps the last state for the next batch; does nothing if the layer carries no state. slice_rows() gives each
+  /// replica the rows of its part of the batch and zeros elsewhere, so the sum over all replicas is the state of all
+  /// rows.
   void keep(Value last) const {
     if (!buffer_.valid()) return;
     auto& builder = last.builder();
@@ -65,8 +68,8 @@ class RecurrentState {
   Value buffer_, first_;
 };
 
-/// One time step: gates [B, 3 H] from the inputs, in the order reset, update, proposed. By weights and bias the hidden
-/// state enters the gates.
+/// Computes one time step. `inputs` [B, 3 H] and linear(hidden, weights, bias) are the contributions of the input and
+/// of the hidden state [B, H] to the gates, in the order reset, update, proposed. Returns the new hidden state [B, H].
 Value gru_step(Value inputs, Value hidden, Value weights, Value bias) {
   const auto from_inputs = split(inputs, 1, std::int64_t{3});
   const auto from_hidden = split(linear(hidden, weights, bias), 1, std::int64_t{3});

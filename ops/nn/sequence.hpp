@@ -4,9 +4,10 @@
 
 namespace troupe {
 
-/// A trained vector for each of `rows` numbers: int32 or int64 [...] -> [..., units]. With `row_sparse` an update
-/// changes only the vectors that the batch reads; see GraphBuilder::row_sparse_parameter. Strategies with servers then
-/// send only those.
+/// A table of `rows` trained vectors of `units` elements. Takes numbers in [0, rows), int32 or int64 [...], and returns
+/// the vectors of these numbers, float32 [..., units]. With `row_sparse` an update changes only the vectors that the
+/// batch reads (see GraphBuilder::row_sparse_parameter), and strategies with parameter servers send only these. Throws
+/// Error if `rows` or `units` is below 1.
 struct Embedding {
   static constexpr const char* kName = "embedding";
   std::int64_t rows;
@@ -17,7 +18,8 @@ struct Embedding {
   Value operator()(Value x) const;
 };
 
-/// x [B, T, C] plus a trained vector for each of the T positions.
+/// Adds a trained vector [C] to each of the T positions of a sequence float32 [B, T, C], and returns the sum, of the
+/// same shape.
 struct PositionEmbedding {
   static constexpr const char* kName = "position";
   Initializer initializer = Initializer::normal(0.02);
@@ -25,28 +27,31 @@ struct PositionEmbedding {
   Value operator()(Value x) const;
 };
 
-/// Self-attention of a sequence [B, T, C] with several heads. Dense layers compute queries, keys and values from the
-/// sequence, and a dense layer the result. C must be a multiple of `heads`.
+/// Self-attention with several heads. Takes a sequence float32 [B, T, C] and returns one of the same shape. Dense
+/// layers compute queries, keys and values from the sequence, and another one the result from the output of the
+/// attention op. Throws Error if C is not a multiple of `heads`.
 struct MultiHeadAttention {
   static constexpr const char* kName = "attention";
   std::int64_t heads;
-  /// Whether each position sees only itself and earlier positions.
+  /// True: each position attends only to itself and earlier positions.
   bool causal = false;
   Initializer initializer = Initializer::fan_in_uniform();
 
   Value operator()(Value x) const;
 };
 
-/// Carries the state of a recurrent layer from one batch to the next in training: the state at the end of a row's
-/// sequence is the state at the beginning of that row's sequence in the next batch. The state is kept beside the
+/// Carries the state of a recurrent layer from one batch to the next in a training graph: the state at the end of a
+/// row's sequence is the state at the beginning of that row's sequence in the next batch. The state is kept beside the
 /// parameters. Batches must have `rows` rows, each the continuation of that row in the batch before, and must not be
-/// shuffled. A row in which the field `begins`, float32 [B] or [B, 1], is 1 starts from zeros, for a new text.
+/// shuffled. A row whose number in `begins`, float32 [B] or [B, 1], is above 0 starts from zeros, for example because a
+/// new text begins.
 struct CarriedState {
   std::int64_t rows = 0;  ///< 0: every sequence starts from zeros
   Value begins = {};
 };
 
-/// The lstm op with its weights: [B, T, C] -> [B, T, units].
+/// Applies the op lstm with trained weights. Takes a sequence float32 [B, T, C] and returns the hidden states of all
+/// times, float32 [B, T, units].
 struct Lstm {
   static constexpr const char* kName = "lstm";
   std::int64_t units;
@@ -56,8 +61,10 @@ struct Lstm {
   Value operator()(Value x) const;
 };
 
-/// A gated recurrent unit, unrolled over the times: [B, T, C] -> [B, T, units]. Source: Cho and others, "Learning
-/// phrase representations using RNN encoder-decoder" (EMNLP 2014), with the reset gate after the product, as in cuDNN.
+/// A gated recurrent unit, unrolled over the times. Takes a sequence float32 [B, T, C] and returns the hidden states of
+/// all times, float32 [B, T, units]. Source: Cho and others, "Learning phrase representations using RNN
+/// encoder-decoder" (EMNLP 2014). The reset gate is applied after the product of hidden state and weights, which is the
+/// variant of cuDNN.
 struct Gru {
   static constexpr const char* kName = "gru";
   std::int64_t units;

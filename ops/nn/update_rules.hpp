@@ -6,22 +6,23 @@
 
 namespace troupe {
 
-/// The inputs of the update of one parameter.
+/// The values that a rule reads to update one parameter.
 struct UpdateInputs {
   Value parameter;
-  Value gradient;       ///< gradient of the whole batch
-  Value learning_rate;  ///< scalar
+  Value gradient;       ///< gradient of the loss of the whole batch
+  Value learning_rate;  ///< float32 scalar
   Value batch_info;     ///< int64[4]: rows, global rows, first global row, update number
-  Value factor;         ///< scalar factor of the gradient (clipping), or invalid
-  Value apply_if;       ///< float32 scalar: unless above 0, parameter and state keep their bits; or invalid
+  Value factor;         ///< float32 scalar: the factor of the gradient that clips its norm; invalid: no factor
+  Value apply_if;       ///< float32 scalar: if not above 0, nothing is updated; invalid: always update
 };
 
-// Fields of all rules: `lr` is the learning rate. `clip_norm` is the largest global norm of the gradients; if it is
-// exceeded, all gradients are scaled down. `clip_value` is the largest absolute value of an element of a gradient.
-// Without a value there is no clipping.
+// Members of all rules: `lr` is the learning rate, a number or a Schedule. `clip_value` limits the absolute value of
+// each element of a gradient. `clip_norm` then limits the global norm of all gradients: if it is exceeded, all
+// gradients are scaled down to it. A limit without a value does not clip. An update throws Error if a member is out of
+// range.
 
-/// Stochastic gradient descent. With momentum m: v = m v + g, p = p - lr v; with Nesterov's rule: p = p - lr (g + m v).
-/// Weight decay w adds w p to the gradient.
+/// Stochastic gradient descent: p = p - lr g for a parameter p with gradient g. With momentum m: v = m v + g, p = p -
+/// lr v; with Nesterov's rule, which needs a momentum: p = p - lr (g + m v). Weight decay w adds w p to the gradient.
 struct Sgd {
   Schedule lr = 0.01;
   double momentum = 0.0;
@@ -33,8 +34,8 @@ struct Sgd {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Adam. Weight decay w adds w p to the gradient. Source: Kingma and Ba, "Adam: a method for stochastic optimization"
-/// (ICLR 2015), algorithm 1.
+/// Adam. Weight decay w adds w p to the gradient of a parameter p. Source: Kingma and Ba, "Adam: a method for
+/// stochastic optimization" (ICLR 2015), algorithm 1.
 struct Adam {
   Schedule lr = 0.001;
   double beta1 = 0.9;
@@ -47,8 +48,8 @@ struct Adam {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Adam with a weight decay apart from the gradient: p = p - lr w p. Source: Loshchilov and Hutter, "Decoupled weight
-/// decay regularization" (ICLR 2019).
+/// Adam with a weight decay w that does not enter the gradient: before Adam's step, p = p - lr w p for a parameter p.
+/// Source: Loshchilov and Hutter, "Decoupled weight decay regularization" (ICLR 2019).
 struct AdamW {
   Schedule lr = 0.001;
   double beta1 = 0.9;
@@ -61,8 +62,9 @@ struct AdamW {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Adam with each parameter's step scaled to the norm of the parameter. The scale is 1 if the norm of the parameter or
-/// of the step is 0. Source: You and others, "Large batch optimization for deep learning" (ICLR 2020).
+/// Adam with the step of each parameter scaled to the norm of the parameter; weight decay w adds w p to the step of a
+/// parameter p. The scale is 1 if the norm of the parameter or of the step is 0. Throws Error for a row-sparse
+/// parameter. Source: You and others, "Large batch optimization for deep learning" (ICLR 2020).
 struct Lamb {
   Schedule lr = 0.001;
   double beta1 = 0.9;
@@ -75,8 +77,8 @@ struct Lamb {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// v = decay v + (1 - decay) g^2, p = p - lr g / (sqrt(v) + epsilon). Weight decay w adds w p to the gradient. Source:
-/// Tieleman and Hinton (2012).
+/// RMSProp: v = decay v + (1 - decay) g^2, p = p - lr g / (sqrt(v) + epsilon) for a parameter p with gradient g. Weight
+/// decay w adds w p to the gradient. Source: Tieleman and Hinton (2012).
 struct RmsProp {
   Schedule lr = 0.01;
   double decay = 0.99;
@@ -88,8 +90,8 @@ struct RmsProp {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// v = v + g^2, p = p - lr g / (sqrt(v) + epsilon). Weight decay w adds w p to the gradient. Source: Duchi, Hazan and
-/// Singer, "Adaptive subgradient methods" (JMLR 2011).
+/// Adagrad: v = v + g^2, p = p - lr g / (sqrt(v) + epsilon) for a parameter p with gradient g. Weight decay w adds w p
+/// to the gradient. Source: Duchi, Hazan and Singer, "Adaptive subgradient methods" (JMLR 2011).
 struct Adagrad {
   Schedule lr = 0.01;
   double epsilon = 1e-10;

@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// The pass compute_in. A value is narrow if the old graph has it in float32 and the new graph in the 16-bit dtype.
+/// The pass compute_in. A value is narrow if it is float32 in the old graph and has the 16-bit dtype in the new graph.
 class Narrowing {
  public:
   Narrowing(const Graph& graph, DType dtype)
@@ -45,15 +45,15 @@ class Narrowing {
     if (node.op->kind == OpKind::update) forget_casts(node);
   }
 
-  /// True if all inputs of a product are float32 and one derives from the batch. Products of gradients or parameters
-  /// alone are not narrowed.
+  /// True if all inputs of a product are float32 and at least one has the batch axis B. Products of parameters and
+  /// their gradients alone stay float32.
   bool reads_batch(const Node& product) const {
     return std::ranges::all_of(product.inputs, [&](ValueId input) { return is_float32(input); }) &&
            std::ranges::any_of(product.inputs, [&](ValueId input) { return has_batch(input); });
   }
 
-  /// True if all float32 inputs that derive from the batch are narrow, and there is one. The dy of the gradient of an
-  /// activation does not count.
+  /// True if a node has float32 inputs with the batch axis B and all of them are narrow. In the gradient of an
+  /// activation the first input, dy, does not count.
   bool inputs_are_narrow(const Node& node) const {
     bool any_narrow = false;
     for (const auto input : std::span(node.inputs).subspan(node.op->role == HalfRole::activation_gradient ? 1 : 0)) {
@@ -73,7 +73,8 @@ class Narrowing {
     });
   }
 
-  /// True if the result of a product is a sum over the batch, or all of its readers read float32.
+  /// True if a product of 16-bit factors keeps a float32 result: the result has no batch axis B, so it is a sum over
+  /// the batch, or reads_float32() is true for all of its readers.
   bool result_is_float32(const Node& product) const {
     const auto result = product.outputs[0];
     return !has_batch(result) || std::ranges::all_of(uses_.readers_of(result), [&](int reader) {
@@ -81,8 +82,9 @@ class Narrowing {
     });
   }
 
-  /// True if a node reads a value in float32 even if the value is narrow: its role asks for it, or an input computed
-  /// before the value is float32.
+  /// True if `reader` has no use for `value` in 16 bits: its role is none, so it reads float32; its role is reads, so
+  /// it takes any float; or it follows its inputs, and another input with the batch axis B, computed before `value`,
+  /// stays float32.
   bool reads_float32(const Node& reader, ValueId value) const {
     const auto role = reader.op->role;
     if (role == HalfRole::product || role == HalfRole::activation_gradient) return false;
@@ -100,7 +102,7 @@ class Narrowing {
     rewrite_.copy(node, inputs);
   }
 
-  // A cast of a narrow value to the 16-bit dtype is the value itself.
+  // A cast of a narrow value is made from its 16-bit form. A cast to that 16-bit dtype adds no node.
   void visit_cast(const Node& node) {
     if (is_narrow(node.inputs[0]))
       rewrite_.map(node.outputs[0], in(node.inputs[0], old_dtype(node.outputs[0])));
@@ -108,7 +110,7 @@ class Narrowing {
       rewrite_.copy(node);
   }
 
-  /// The new value for an old one, in a dtype. All readers of that dtype share one cast.
+  /// The new value for an old one, cast to `dtype` if it has another dtype. All readers in one dtype share one cast.
   Value in(ValueId value, DType dtype) {
     const auto computed = rewrite_.mapped(value);
     if (computed.dtype() == dtype) return computed;
@@ -117,7 +119,7 @@ class Narrowing {
     return cast_value;
   }
 
-  /// Drops the casts of updated parameters, because later readers read the new values.
+  /// Drops the casts of values that an update overwrites: later readers need casts of the new values.
   void forget_casts(const Node& update) {
     for (std::size_t i = 0; i < update.outputs.size(); ++i) {
       const auto root = graph_.root_of(update.inputs[i]);
@@ -130,7 +132,7 @@ class Narrowing {
   DType dtype_;
   Uses uses_;
   Rewrite rewrite_;
-  std::vector<std::map<DType, Value>> casts_;  // by old value
+  std::vector<std::map<DType, Value>> casts_;  // by old value, its cast to each dtype
 };
 
 }  // namespace

@@ -8,10 +8,12 @@ namespace troupe {
 
 namespace {
 
-/// With more classes the gradient reads the logits from memory three times, but the log probabilities once.
+/// The largest number of classes for which the gradient is computed from the logits. With more classes a kernel would
+/// read the logits from memory three times, but it reads log probabilities only once.
 constexpr std::int64_t kMaxClasses = 1024;
 
-/// True if node i is the gradient of a cross-entropy that can be computed from the logits.
+/// True if node i is the gradient of a softmax_cross_entropy and can be computed from the logits: there are at most
+/// kMaxClasses classes, and no update overwrites the logits before node i.
 bool takes_logits(const Graph& graph, const Uses& uses, int i) {
   const auto& gradient = graph.nodes()[i];
   if (!gradient.is(kSoftmaxCrossEntropyGrad)) return false;
@@ -22,8 +24,9 @@ bool takes_logits(const Graph& graph, const Uses& uses, int i) {
          uses.same_at(forward.inputs[0], log_probabilities.node, i);
 }
 
-/// True if a node is the gradient of a mean over the batch that only gradients computed from logits read. They divide
-/// by the number of rows instead of the node, which reads the loss for its shape and so waits for it.
+/// True if a node is the gradient of batch_mean, and only gradients that are computed from logits read it. The node is
+/// then dropped, and these gradients divide by the number of rows of the batch instead. The node reads the losses, of
+/// which it needs only the shape, so with it the gradients would wait for the losses.
 bool is_replaced(const Graph& graph, const Uses& uses, const Node& node) {
   if (!node.is(kBatchMeanGrad) || uses.is_output(node.outputs[0])) return false;
   const auto& readers = uses.readers_of(node.outputs[0]);

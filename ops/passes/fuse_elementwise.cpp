@@ -9,7 +9,8 @@ namespace troupe {
 
 namespace {
 
-/// Nodes that are fused into one, in the order of the graph. The last one gives the result.
+/// Nodes that are fused into one, in the order of the graph. The last one computes the result. `inputs` are the values
+/// that members read and no member computes.
 struct Group {
   std::vector<int> members;
   std::vector<ValueId> inputs;
@@ -19,7 +20,7 @@ struct Group {
 class ElementwiseFuser {
  public:
   explicit ElementwiseFuser(const Graph& graph) : graph_(graph), uses_(graph), group_of_(graph.nodes().size(), -1) {
-    // The order is from last to first, so that a node comes after all of its readers.
+    // Nodes are placed from last to first, so that all readers of a node are placed before the node.
     for (auto i = static_cast<int>(graph.nodes().size()); i-- > 0;)
       if (can_be_step(node(i))) place(i);
   }
@@ -45,7 +46,8 @@ class ElementwiseFuser {
     });
   }
 
-  /// Adds node i to the group that alone reads it, or begins a new group.
+  /// Adds node i to the group whose members are its only readers. Begins a new group if there is none or it cannot take
+  /// the node.
   void place(int i) {
     auto number = group_reading(i);
     if (number < 0 || !add(groups_[number], i)) {
@@ -69,8 +71,9 @@ class ElementwiseFuser {
     if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
   }
 
-  /// Adds node i to a group. Returns false if its result has another shape, the formula would become too large, or an
-  /// update would change an input before the place of the group.
+  /// Adds node i to a group. Returns false if the results of the node and the group differ in shape, the formula would
+  /// have too many steps or inputs, or an update between node i and the last member of the group overwrites an input of
+  /// the node.
   bool add(Group& group, int i) const {
     if (group.members.size() == Formula::kMostSteps || !(result_shape(i) == result_shape(group.members.back())))
       return false;

@@ -8,8 +8,8 @@ namespace troupe {
 
 namespace {
 
-/// The value that `add` adds to the result of `first` and that `first` can take as one more input; kNoValue if there is
-/// none.
+/// The operand of `add` besides the result of `first`, if the op of `first` can take that operand as one more input;
+/// else kNoValue.
 using AddendOf = ValueId (*)(const Graph& graph, const Node& first, const Node& add);
 
 ValueId bias_of(const Graph& graph, const Node& product, const Node& add) {
@@ -26,10 +26,10 @@ ValueId residual_of(const Graph& graph, const Node& norm, const Node& add) {
   return norm.inputs.size() == 6 && graph.info(addend) == graph.info(result) ? addend : kNoValue;
 }
 
-/// A node fused with the addition and the relu after it.
+/// A node fused with the addition to its result and the relu after that, as far as they exist.
 struct Run {
   Node fused;
-  /// The last node; the first one if there is nothing to fuse.
+  /// The last of the fused nodes; the node itself if there is nothing to fuse.
   int last;
 };
 
@@ -54,8 +54,9 @@ Run run_of(const Graph& graph, const Uses& uses, int first, AddendOf addend_of) 
   return run;
 }
 
-/// Fuses every node of `ops` with the value that is added to it and the relu after it, if nothing else reads the values
-/// between them. The fused op takes the place of the last node, where all inputs are available.
+/// Fuses every node whose op is one of `ops` with the addition to its result and the relu after that, as far as they
+/// exist and nothing else reads the values between these nodes. The fused node takes the place of the last of them,
+/// where all inputs are available.
 Graph fuse(const Graph& graph, std::initializer_list<const OpDef*> ops, AddendOf addend_of) {
   const Uses uses(graph);
   NodeChanges changes(graph);
@@ -64,7 +65,8 @@ Graph fuse(const Graph& graph, std::initializer_list<const OpDef*> ops, AddendOf
     const auto& node = graph.nodes()[first];
     if (std::ranges::find(ops, node.op) == ops.end() || node.attributes.flag("relu")) continue;
     auto [fused, last] = run_of(graph, uses, first, addend_of);
-    // Two runs may end in the same node, such as the addition of two batch norms. The earlier run gets the node.
+    // Two runs may end in the same node, such as the addition of the results of two batch norms. The run that begins
+    // first gets the node.
     if (last == first || is_last[last]) continue;
     is_last[last] = true;
     for (int i = first; i != last; i = uses.only_reader(graph.nodes()[i].outputs[0])) changes.drop(i);

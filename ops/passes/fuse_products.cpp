@@ -9,21 +9,23 @@ namespace troupe {
 
 namespace {
 
-/// The passes that fuse activations and their gradients with the products of rows by one matrix and the sums of rows
-/// around them.
+/// The passes fuse_relu_products, fuse_backward_epilogues and fuse_gelu_products. An activation is fused with the
+/// product that computes its input. The gradient of an activation is fused with the product that computes its dy, and
+/// with the sum of the gradient over its rows. In these products one matrix multiplies all rows.
 class ProductFuser {
  public:
   explicit ProductFuser(const Graph& graph)
       : graph_(graph), uses_(graph), changes_(graph), has_gelu_(graph.nodes().size(), false) {}
 
-  /// Calls a member function for every node of an op.
+  /// Calls the member function `fuse` with the number of every node of `op`.
   void for_each(const OpDef& op, void (ProductFuser::*fuse)(int)) {
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
       if (node(i).is(op)) (this->*fuse)(i);
   }
   Graph finish() const { return changes_.finish(); }
 
-  /// Fuses the gradient of a relu with the product that computes its dy.
+  /// Fuses the gradient of a relu with the product that computes its dy, if product_before() finds that product and it
+  /// is float32.
   void fuse_relu_gradient(int gradient) {
     const auto product = product_before(gradient);
     const auto is_float32 = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
@@ -31,14 +33,16 @@ class ProductFuser {
     changes_.replace(gradient, with_product(kMatmulReluGrad, gradient, product));
   }
 
-  /// Fuses the gradient of a relu with the sums of its rows.
+  /// Fuses the gradient of a relu with the sums over its rows, if there are any.
   void fuse_relu_gradient_sums(int gradient) {
     auto fused = node(gradient);
     fused.op = &kReluGradBias;
     if (absorb_sums(fused)) changes_.replace(gradient, std::move(fused));
   }
 
-  /// Fuses a gelu into the product that computes its input, unless another gelu is part of that product already.
+  /// Fuses a gelu into the product that computes its input, unless that product has a relu or another gelu, or is not a
+  /// product of rows by one matrix. If the product has other readers or is an output of the graph, it becomes the
+  /// second output of the fused node.
   void fuse_gelu(int gelu) {
     const auto product = producer_of(node(gelu).inputs[0]);
     if (!is_row_product(node(product)) || has_gelu_[product]) return;
@@ -53,8 +57,8 @@ class ProductFuser {
     changes_.replace(product, std::move(fused));
   }
 
-  /// Fuses the gradient of a gelu that is part of a product with the product that computes its dy and with the sums of
-  /// its rows; not with the sums in 16 bits, whose fused op has none.
+  /// Fuses the gradient of a gelu with the product that computes its dy, if the gelu is fused with a product. Also
+  /// fuses the sums over the rows of the gradient if they are float32: the fused op cannot sum 16-bit gradients.
   void fuse_gelu_gradient(int gradient) {
     const auto product = product_before(gradient);
     if (product < 0 || !has_gelu_[producer_of(node(gradient).inputs[1])]) return;
@@ -68,14 +72,16 @@ class ProductFuser {
   const Node& node(int i) const { return graph_.nodes()[i]; }
   int producer_of(ValueId value) const { return graph_.values()[value].node; }
 
-  /// True if a node multiplies rows by one matrix, without a relu.
+  /// True if a node is a matmul without a relu in which one matrix multiplies all rows of a factor that is not
+  /// transposed.
   bool is_row_product(const Node& node) const {
     return node.is(kMatmul) && !node.attributes.flag("transpose_a") && !node.attributes.flag("relu") &&
            graph_.info(node.inputs[1]).shape.rank() == 2;
   }
 
-  /// The product that computes the dy of a gradient, if it can be computed at the place of the gradient: it has no
-  /// bias, no other reader, and no update between them overwrites a factor. Else -1.
+  /// The product that computes input 0, the dy, of a gradient. Returns -1 unless the product can be computed at the
+  /// place of the gradient: is_row_product() is true, it has no bias, nothing else reads it, and no update between the
+  /// two nodes overwrites a factor.
   int product_before(int gradient) const {
     const auto product = producer_of(node(gradient).inputs[0]);
     const auto& factors = node(product).inputs;
@@ -86,7 +92,8 @@ class ProductFuser {
     return can_move ? product : -1;
   }
 
-  /// Drops a product, and returns the op that computes the product and the gradient of an activation.
+  /// Drops a product. Returns a node of `op` that computes the product and, from it as dy, the gradient of an
+  /// activation.
   Node with_product(const OpDef& op, int gradient, int product) {
     auto fused = node(gradient);
     fused.op = &op;
@@ -97,8 +104,9 @@ class ProductFuser {
     return fused;
   }
 
-  /// Makes the sums of the rows of a node's first output its second output, and drops the nodes that compute them: sums
-  /// over all axes but the last, of which there is at least one. Returns false if there is no such sum.
+  /// Makes the sum of the first output of `fused` over all axes but the last the second output of `fused`, and drops
+  /// the nodes that compute that sum. Returns false if no node computes it, or the first output has fewer than two
+  /// axes.
   bool absorb_sums(Node& fused) {
     const auto rows = fused.outputs[0];
     for (auto reader : uses_.readers_of(rows)) {
@@ -115,7 +123,7 @@ class ProductFuser {
   const Graph& graph_;
   Uses uses_;
   NodeChanges changes_;
-  std::vector<bool> has_gelu_;  // by node: true if a gelu is fused into it
+  std::vector<bool> has_gelu_;  // by node, true if a gelu is fused into the node
 };
 
 }  // namespace
@@ -132,7 +140,7 @@ Graph fuse_backward_epilogues(const Graph& graph) {
   return fuser.finish();
 }
 
-// A gradient is fused only if its gelu is, so all gelus come first.
+// The gradient of a gelu is fused only if the gelu is fused, so all gelus are fused first.
 Graph fuse_gelu_products(const Graph& graph) {
   ProductFuser fuser(graph);
   fuser.for_each(kGeluTanh, &ProductFuser::fuse_gelu);

@@ -29,12 +29,13 @@ class Backward {
     gradients_[y.id()] = builder_.constant(Tensor::scalar(1.0F));
   }
 
-  /// Visits the nodes from the one that produces y to the first.
+  /// Visits the nodes in reverse order, beginning with the node that computes y.
   void run(Value y) {
     for (int i = builder_.graph().values()[y.id()].node; i >= 0; --i) visit(builder_.graph().nodes()[i]);
   }
 
-  /// The gradient with respect to a value; zeros if y does not depend on it.
+  /// The gradient of y with respect to a value; zeros if y does not depend on it. The zeros are float32 if the value is
+  /// not a float.
   Value of(Value value) {
     auto gradient = gradients_[value.id()];
     if (gradient.valid()) return gradient;
@@ -46,7 +47,7 @@ class Backward {
   }
 
  private:
-  // The node is a copy, because adding nodes to the graph moves its nodes.
+  // The node is a copy, because adding nodes to the graph may move the nodes in memory.
   void visit(Node node) {
     std::vector<Value> dys;
     for (auto output : node.outputs) dys.push_back(gradients_[output]);
@@ -62,7 +63,8 @@ class Backward {
       if (dxs[i].valid() && depends_[node.inputs[i]]) accumulate(node.inputs[i], dxs[i]);
   }
 
-  // The gradient is cast, because sums over the batch give float32 gradients even of 16-bit values.
+  // Adds a contribution to the gradient of a value, cast to the dtype of the value: gradient rules that sum over the
+  // batch give float32 also for 16-bit values.
   void accumulate(ValueId value, Value gradient) {
     gradient = cast_to(gradient, builder_.graph().info(value).dtype);
     auto& sum = gradients_[value];

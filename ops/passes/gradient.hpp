@@ -4,14 +4,15 @@
 
 namespace troupe {
 
-/// Adds nodes that compute the gradients of the scalar y with respect to the values `wrt`, by reverse-mode
-/// accumulation. The contributions of the readers of a value are added from the last reader in the graph to the first.
-/// A value on which y does not depend gets zeros. Throws Error if y is not a float32 scalar, or an op between has no
-/// gradient.
+/// Adds nodes that compute the gradients of y, which must be a float32 scalar, with respect to the values `wrt`, by
+/// reverse-mode differentiation. The contributions of the readers of a value are added from the last reader in the
+/// graph to the first. A value on which y does not depend gets zeros. Throws Error if y is not a float32 scalar, or an
+/// op between a value of `wrt` and y has no gradient.
 std::vector<Value> gradients(Value y, std::span<const Value> wrt);
 
-/// The graph with the gradients of the output `loss` with respect to all trained parameters. The gradient of parameter
-/// `w` is the output `gradient/w`.
+/// Adds to a graph the gradients of the output `loss` with respect to all trained parameters, and returns it. The
+/// gradient of parameter `w` is the output `gradient/w`. Throws Error as gradients() does, or if there is no output
+/// `loss`.
 Graph gradient(Graph graph, const std::string& loss);
 
 }  // namespace troupe

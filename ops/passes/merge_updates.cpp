@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-// The inputs of an update are its parameter and states, the gradient, and inputs that other updates may share, such as
-// the learning rate.
+// The inputs of an update are, in this order: the stored values, which are the parameter and its states; the gradient;
+// and inputs that other updates may share, such as the learning rate.
 
 std::span<const ValueId> stored_of(const Node& update) {
   return std::span(update.inputs).first(update.outputs.size());
@@ -22,7 +22,8 @@ std::span<const ValueId> shared_of(const Node& update) {
   return std::span(update.inputs).subspan(update.outputs.size() + 1);
 }
 
-/// By node, the last collective that it waits for; -1 if it waits for none. Collectives complete in graph order.
+/// For every node the last collective that it is or depends on, directly or not; -1 if there is none. Collectives
+/// complete in graph order, so the node waits for all collectives up to that one.
 std::vector<int> last_collectives(const Graph& graph) {
   std::vector<int> last_collective;
   for (const auto& node : graph.nodes()) {
@@ -60,7 +61,8 @@ class UpdateMerger {
 
   const Node& node(int i) const { return graph_.nodes()[i]; }
 
-  /// True if nothing reads the new values of the update, and no update changes its gradient and shared inputs.
+  /// True if the op of an update has a merged form, the parameter is not row-sparse, nothing reads the values that the
+  /// update computes, and no update overwrites its gradient or shared inputs.
   bool can_be_merged(const Node& update) const {
     if (merged_op_of(*update.op) == nullptr || update.attributes.has(kRowSparse)) return false;
     const auto unread = [&](ValueId value) { return uses_.readers_of(value).empty() && !uses_.is_output(value); };
@@ -69,7 +71,8 @@ class UpdateMerger {
            std::ranges::all_of(shared_of(update), unchanged);
   }
 
-  /// True if no node between the last member of a group and a later update reads a value that a member overwrites.
+  /// True if the members of a group can be computed at the place of a later update: no node between the last member and
+  /// that update reads a value that a member overwrites.
   bool can_wait(std::size_t group, int update) const {
     for (int i = groups_[group].back() + 1; i < update; ++i)
       for (auto input : node(i).inputs) {
@@ -84,7 +87,7 @@ class UpdateMerger {
            last_collective_[a] == last_collective_[b] && std::ranges::equal(shared_of(node(a)), shared_of(node(b)));
   }
 
-  /// Adds an update to the first group that it fits, or begins a new group.
+  /// Adds an update to the first group with which it can be merged, or begins a new group.
   void add(int update) {
     std::size_t group = 0;
     while (group < groups_.size() && !(belong_together(groups_[group].front(), update) && can_wait(group, update)))
@@ -113,8 +116,8 @@ class UpdateMerger {
 
   const Graph& graph_;
   Uses uses_;
-  std::vector<int> last_collective_;      // by node
-  std::vector<std::vector<int>> groups_;  // their members in graph order
+  std::vector<int> last_collective_;      // by node, see last_collectives()
+  std::vector<std::vector<int>> groups_;  // the members of each group, in graph order
   std::vector<std::size_t> group_of_;     // by node, the number of its group or kNoGroup
 };
 

@@ -40,12 +40,13 @@ Graph optimize_forward(const Graph& graph) {
   return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
 }
 
-// fuse_relu_products comes before fuse_backward_epilogues, so that the sums of the gradients in its ops stay ops of
-// their own.
+// fuse_relu_products comes before fuse_backward_epilogues. If a gradient is fused with a product, the sum of that
+// gradient therefore stays a separate op.
 Graph optimize_for_device(const Graph& graph, DType compute) {
   const bool narrow = is_16_bit(compute);
   auto fused = fuse_backward_epilogues(fuse_relu_products(narrow ? compute_in(graph, compute) : graph));
-  // Products in full float32 have no kernel that computes a gelu, so there fuse_elementwise takes the gelu.
+  // No GPU kernel of a product in full float32 computes a gelu. With that precision fuse_elementwise fuses the gelu
+  // with the ops around it instead.
   if (narrow || may_use_tf32()) fused = fuse_gelu_products(fused);
   return merge_updates(fuse_elementwise(cross_entropy_of_logits(fused)));
 }

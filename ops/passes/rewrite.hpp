@@ -10,18 +10,20 @@ class Rewrite {
  public:
   explicit Rewrite(const Graph& old) : old_(old), map_(old.values().size()) {}
 
-  /// The new value for an old one. Throws Error if the old value has none.
+  /// The new value for an old one. Throws Error if the old value has not been mapped.
   Value mapped(ValueId old) const;
   /// Sets the new value for an old one.
   void map(ValueId old, Value replacement) { map_[old] = replacement; }
-  /// Adds a copy of a node that reads and gives values of the old graph, and maps its outputs.
+  /// Adds a copy of a node of the old graph. Its inputs are replaced by the values to which they are mapped, and its
+  /// outputs are mapped to those of the copy.
   void copy(const Node& node);
-  /// Adds a copy of an op node with inputs of the new graph, and maps its outputs.
+  /// Adds a copy of a node that is not a source, with `inputs` of the new graph, and maps the outputs of the node to
+  /// those of the copy.
   void copy(const Node& node, std::span<const Value> inputs);
   /// The builder of the new graph, for nodes without a counterpart in the old graph.
   GraphBuilder& builder() { return builder_; }
 
-  /// The new graph with the outputs of the old one.
+  /// Adds the outputs of the old graph to the new one and returns it. Throws Error if an output has not been mapped.
   Graph finish() &&;
 
  private:
@@ -30,28 +32,29 @@ class Rewrite {
   std::vector<Value> map_;
 };
 
-/// Makes a new graph from an old one by changes of single nodes, in any order. All other nodes stay. The old graph must
-/// outlive the object.
+/// Makes a new graph from an old one by changes of single nodes, which may be recorded in any order. Nodes without a
+/// change stay. The old graph must outlive the object.
 class NodeChanges {
  public:
   explicit NodeChanges(const Graph& old) : old_(old), nodes_(old.nodes().begin(), old.nodes().end()) {}
 
-  /// Puts another node in the place of node i. It reads and gives values of the old graph.
+  /// Puts another node in the place of node i. The inputs and outputs of that node must be values of the old graph.
   void replace(int i, Node node) { nodes_[i] = std::move(node); }
-  /// Leaves out node i. Another node gives its outputs, or no node reads them.
+  /// Leaves out node i. Another node must give its outputs, or no node and no output of the graph may read them.
   void drop(int i) { nodes_[i] = {}; }
-  /// Leaves out node i. Readers of its first output read `value` instead, which an earlier node gives.
+  /// Leaves out node i. Readers of its first output read `value` instead, which an earlier node must give.
   void drop(int i, ValueId value) {
     drop(i);
     nodes_[i].inputs = {value};
     nodes_[i].outputs = {old_.nodes()[i].outputs[0]};
   }
-  /// The new graph, with its nodes in the order of the old ones.
+  /// Applies the changes. The new graph has its nodes in the order of the old graph.
   Graph finish() const;
 
  private:
   const Graph& old_;
-  // The new nodes by old node. A node without op adds nothing; its input, if it has one, stands for its output.
+  // For every old node the node in its place. A node without an op adds nothing; if it has an input, its output is
+  // mapped to the new value of that input.
   std::vector<Node> nodes_;
 };
 

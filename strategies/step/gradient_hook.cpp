@@ -20,7 +20,8 @@ namespace troupe {
 
 namespace {
 
-/// Largest size of a part: float32 holds indices below it exactly.
+/// The largest number of elements of a part. Indices in a part are sent as float32, which holds them exactly below this
+/// number.
 constexpr std::int64_t kPart = std::int64_t{1} << 24;
 
 std::vector<Shape> shapes_of(std::span<const Value> values) {
@@ -41,7 +42,7 @@ Value flat(std::span<const Value> values) {
   return parts.size() == 1 ? parts.front() : concat(parts, 0);
 }
 
-/// The values of these shapes that lie one behind the other in a flat one.
+/// Splits a flat value into values of these shapes, one behind the other.
 std::vector<Value> unflattened(Value all, std::span<const Shape> shapes) {
   std::vector<Value> values;
   std::int64_t offset = 0;
@@ -57,7 +58,7 @@ void assign(Value state, Value next, const GradientHook::Site& site) {
   state.builder().apply_one(kAssign, {state, next, at_least(site.loss_is_finite, 0.0)});
 }
 
-/// A range of a flat block from which elements are picked together.
+/// A range of a flat block, and the number of elements that are picked from it.
 struct Part {
   std::int64_t offset, size, picked;
 };

@@ -20,12 +20,12 @@ std::int64_t bytes_of_row(const TensorInfo& parameter) {
   return elements * static_cast<std::int64_t>(size_of(parameter.dtype));
 }
 
-/// The quotient, rounded up.
+/// The quotient of `whole` and `part`, rounded up.
 std::int64_t number_of_parts(std::int64_t whole, std::int64_t part) {
   return whole / part + (whole % part != 0 ? 1 : 0);
 }
 
-/// The number behind the colon of `text`. Throws Error unless all of it is a number.
+/// Parses `digits`, the part of `text` behind the colon. Throws Error unless it is a whole number.
 std::int64_t number_in(std::string_view text, std::string_view digits) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);

@@ -12,30 +12,30 @@
 
 namespace troupe {
 
-/// The number of rows along which a parameter may be split; 1 for a scalar.
+/// The number of rows of a parameter, its size along the first axis; 1 for a scalar.
 std::int64_t rows_of(const TensorInfo& parameter);
 
-/// How the rows of parameters are split into shards.
+/// A rule that splits the rows of parameters into shards.
 struct Partitioner {
-  /// The number of shards of a parameter: from 1 to its number of rows.
+  /// Returns the number of shards of a parameter, which must be from 1 to its number of rows.
   std::function<std::int64_t(const TensorInfo& parameter)> shards_of;
-  /// A model is refused unless one of its parameters has at least this number of rows.
+  /// The function from on_servers() throws Error unless a parameter of the model has at least this number of rows.
   std::int64_t least_rows = 1;
 };
 
-/// Every parameter is one shard.
+/// Makes one shard of every parameter.
 Partitioner unpartitioned();
-/// Every parameter is `shards` shards, or as many as it has rows if these are fewer. One parameter at least must have
+/// Splits every parameter into `shards` shards, or one per row if it has fewer rows. At least one parameter must have
 /// `shards` rows. Throws Error if `shards` is below 1.
 Partitioner fixed_shards(std::int64_t shards);
-/// Every parameter is as many shards as it has parts of `bytes`, the last one perhaps smaller, but at most
-/// `max_shards`. Throws Error if an argument is below 1.
+/// Splits every parameter into as many shards as it has parts of `bytes` bytes, rounded up, but at most `max_shards`,
+/// and at most one per row. Throws Error if an argument is below 1.
 Partitioner min_shard_size(std::int64_t bytes, std::int64_t max_shards);
-/// Every parameter is as few shards as have at most `bytes` (or one row) each, but at most `max_shards` if given.
-/// Throws Error if an argument is below 1.
+/// Splits every parameter into the fewest shards that have at most `bytes` bytes, or one row, each. `max_shards`, if
+/// given, limits their number; the shards may then be larger. Throws Error if an argument is below 1.
 Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> max_shards = {});
 
-/// The partitioner that a text names: `none`, `fixed:SHARDS`, `min_size:BYTES` (at most `servers` shards) or
+/// Returns the partitioner that a text names: `none`, `fixed:SHARDS`, `min_size:BYTES` (at most `servers` shards) or
 /// `max_size:BYTES`. Throws Error for any other text.
 Partitioner partitioner_of(std::string_view text, std::int64_t servers);
 
@@ -43,24 +43,25 @@ Partitioner partitioner_of(std::string_view text, std::int64_t servers);
 /// Throws Error for fewer than one shard, or for more shards than rows.
 std::vector<RowRange> split_rows(std::int64_t rows, std::int64_t shards);
 
-/// The server of the next shard.
+/// The rule that chooses the server of the next shard.
 enum class Placement {
   fewest_elements,  ///< the server with the fewest elements so far
-  round_robin,      ///< the next server
+  round_robin,      ///< the server after the one of the shard before
 };
 
-/// The placement that a text names. Throws Error for any other text.
+/// Returns the placement that a text names: `fewest_elements` or `round_robin`. Throws Error for any other text.
 Placement placement_of(std::string_view text);
 
-/// How parameters are split into shards, and how these are placed on servers. By default, every parameter lies whole on
-/// the server that has the fewest elements so far.
+/// The rules that split parameters into shards and place the shards on servers. By default, every parameter lies whole
+/// on the server that has the fewest elements so far.
 struct Sharding {
   Partitioner partitioner = unpartitioned();
   Placement placement = Placement::fewest_elements;
 };
 
-/// Places the rows of all parameters on `servers` servers. Throws Error if no parameter has the partitioner's
-/// least_rows.
+/// Returns a function that places the rows of all parameters on `servers` servers. The function throws Error if no
+/// parameter has the partitioner's least_rows, or a parameter cannot have the number of shards that the partitioner
+/// returns.
 PlaceParameters on_servers(const Sharding& sharding, std::size_t servers);
 
 }  // namespace troupe

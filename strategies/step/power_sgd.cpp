@@ -12,7 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// A gradient as a matrix, and the columns of its factors. With rank 0 it is sent unchanged.
+/// The rows and columns of a gradient as a matrix, and `rank`, the number of columns of its factors. With rank 0 the
+/// gradient is sent unchanged.
 struct Factored {
   std::int64_t rows, columns, rank;
 };
@@ -20,11 +21,12 @@ struct Factored {
 Factored factored(const Shape& shape, std::int64_t rank) {
   if (shape.rank() < 2 || shape.elements() == 0) return {shape.elements(), 1, 0};
   const auto columns = shape.back(0), rows = shape.elements() / columns;
-  // The factors must be smaller than the matrix.
+  // The gradient is sent unchanged unless its factors are smaller than the matrix.
   return {rows, columns, rank <= (rows * columns - 1) / (rows + columns) ? rank : 0};
 }
 
-/// A gradient plus the rest of the previous steps, and the right factor of the previous step.
+/// A gradient as a matrix. `kept` is the part that earlier steps did not send, `all` the gradient plus `kept`, and
+/// `right` the right factor of the previous step.
 struct Matrix {
   Value all, kept, right;
 
@@ -36,13 +38,13 @@ struct Matrix {
     all = add(reshape(gradient, Shape{rows, columns}), kept);
   }
 
-  /// The contributions of a replica to the factors of the sum.
+  /// The replica's contributions to the left and the right factor of the sum.
   Value left_factor() const { return matmul(all, right); }
   Value right_factor(Value left) const { return matmul(all, left, {.transpose_a = true}); }
 
-  /// Keeps the rest: the matrix without the product of the left factor and this replica's part of the right factor. A
-  /// column of the right factor stays unchanged if the column of the left factor is zero, which would otherwise remain
-  /// zero forever.
+  /// Sets the states for the next step if the loss is finite. `kept` becomes the matrix minus the product of the left
+  /// factor and `own_right`, this replica's part of the right factor. `right` becomes `next_right`, except that a
+  /// column stays unchanged if the left factor's column is zero: a zero column would remain zero in all later steps.
   void keep(Value left, Value own_right, Value next_right, const GradientHook::Site& site) const {
     const auto flag = at_least(site.loss_is_finite, 0.0);
     auto& builder = all.builder();
@@ -56,7 +58,7 @@ std::string name_at(const GradientHook::Site& site, std::size_t i) {
   return site.name + "/" + std::to_string(i);
 }
 
-/// Sums of the values over the replicas, in one all_reduce.
+/// Returns the sums of the values over the replicas, computed by one all_reduce.
 std::vector<Value> summed(const std::vector<Value>& values) {
   return values.empty() ? values : unpacked(all_reduce(pack(values)), values);
 }

@@ -32,7 +32,7 @@ void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, con
   const auto& device = replica.place.device;
   const auto optimized =
       is_host(device) ? std::nullopt : std::optional(optimize_for_device(graph, dtype_of(matmul_precision())));
-  // The caller knows the nodes of the graph that it gave.
+  // The caller's make_collective gets the node of `graph` that has the name of the optimized node.
   if (optimized && make_collective)
     options.make_collective = [&](Plan& to, const Node& node) {
       return make_collective(to, *std::ranges::find(graph.nodes(), node.name, &Node::name));

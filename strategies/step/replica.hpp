@@ -15,21 +15,22 @@ namespace troupe {
 
 struct BatchSource;
 
-/// The program for which a strategy makes a plan.
+/// The program and the data for which a strategy makes a plan.
 struct PlanRequest {
   const TrainingSpec& spec;
   const Dataset& data;
   std::uint64_t seed;
-  /// Outputs of the graph that the sink of a replica reads, before the batch info.
+  /// The outputs of the graph that the sink of a replica reads. The batch info follows them.
   std::vector<std::string> sink_inputs;
-  /// Names of the data and of the sink's task in the spawn context.
+  /// The names, in the spawn context, of the data set and of the sink's task.
   std::string source = "data";
   std::string sink = "metrics";
-  /// If given, the batches come from this actor, and `data` has their fields but no samples.
+  /// The actor that makes the batches in place of a data set, or null. If it is set, `data` has its fields but no
+  /// samples.
   const BatchSource* batches = nullptr;
 };
 
-/// One of the replicas that share the batches of a plan.
+/// Replica `number` of the `count` replicas that share the batches of a plan.
 struct Replica {
   int number = 0;
   int count = 1;
@@ -39,15 +40,17 @@ struct Replica {
 /// Makes the actor of a collective op; see LowerOptions::make_collective.
 using MakeCollective = std::function<ActorId(Plan&, const Node&)>;
 
-/// An empty plan for the batches of the request, which `replicas` replicas share.
+/// Returns a plan without actors for the batches of the request. Its max_rows is the largest part of a batch that one
+/// of `replicas` replicas gets.
 Plan empty_plan(const PlanRequest& request, int replicas);
 
-/// Adds loader, graph and sink of a replica. A graph with collective ops needs `make_collective`, which gets the nodes
-/// of `graph`.
+/// Adds loader, graph and sink of a replica. `make_collective` must be set if the graph has collective ops; it gets the
+/// nodes of `graph`.
 void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
                  const MakeCollective& make_collective = {});
 
-/// Adds the sink of a replica. It reads those of the outputs that the request names, then the batch info.
+/// Adds the sink of a replica. The sink reads the outputs that request.sink_inputs names, then the batch info.
+/// `outputs` are the outputs of the replica's graph by name.
 void add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
               const OutputRef& batch_info, const Replica& replica);
 

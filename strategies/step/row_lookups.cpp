@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// For every value of the graph, whether it depends on a parameter.
+/// Returns, for every value of the graph, whether it depends on a parameter.
 std::vector<bool> depends_on_parameters(const Graph& graph) {
   std::vector<bool> depends(graph.values().size(), false);
   for (const auto& node : graph.nodes()) {
@@ -38,8 +38,8 @@ bool is_view(const Graph& graph, ValueId value) {
   return graph.producer(value).op->kind == OpKind::view;
 }
 
-/// The lookups of a parameter as one. A single lookup keeps the shape of its indices unless these are a view; otherwise
-/// the indices of all lookups stand side by side.
+/// Joins the lookups of a parameter into one. The indices of a single lookup keep their shape unless they are a view;
+/// otherwise the indices of all lookups lie side by side in each batch row, as [B, n].
 RowLookup lookup_of(const Graph& graph, ValueId parameter, const std::vector<const Node*>& lookups) {
   RowLookup joint{graph.info(parameter), graph.info(lookups.front()->inputs[1]), {}};
   std::int64_t all = 0;
@@ -51,8 +51,8 @@ RowLookup lookup_of(const Graph& graph, ValueId parameter, const std::vector<con
   return joint;
 }
 
-/// Whether the model uses a row-sparse parameter only to look up rows, by indices that can be joined and depend on no
-/// parameter. `depends`: for every value, whether it depends on one.
+/// True if the parameter is row-sparse, and the model uses it only to look up rows by indices that can be joined and
+/// depend on no parameter. `depends` is the result of depends_on_parameters().
 bool is_looked_up(const Graph& graph, ValueId parameter, const std::vector<bool>& depends) {
   if (!GraphBuilder::is_row_sparse(graph.producer(parameter))) return false;
   const auto lookups = lookups_in(graph, parameter);
@@ -67,7 +67,8 @@ bool is_looked_up(const Graph& graph, ValueId parameter, const std::vector<bool>
   });
 }
 
-/// The indices of all lookups of a parameter, in a value that is no view.
+/// Adds an op that joins the indices of all lookups of a parameter; a single value of indices is used as it is unless
+/// it is a view.
 Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& lookups) {
   const auto first = lookups.front()->inputs[1];
   if (lookups.size() == 1 && !is_view(builder.graph(), first)) return builder.value(first);
@@ -79,7 +80,7 @@ Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& look
   return concat(parts, 1);
 }
 
-/// Replaces each lookup by its rows.
+/// Replaces the output of each lookup by its part of `rows`, the rows of all lookups of the parameter.
 void replace_lookups(Rewrite& rewrite, const Graph& graph, const LookedUpParameter& looked_up, Value rows) {
   const auto lookups = lookups_in(graph, looked_up.value);
   const auto only = lookups.front()->outputs[0];

@@ -11,30 +11,31 @@ namespace troupe {
 
 /// A row-sparse parameter that the model uses only to look up rows.
 struct LookedUpParameter {
-  ValueId value;  ///< in the forward graph
+  ValueId value;  ///< the parameter in the forward graph
   std::string name;
   Initializer initializer;
   RowLookup lookup;
 };
 
 namespace names {
-/// Outputs of index_graph(): the indices of the rows.
+/// The output of index_graph() with the indices of the rows that are looked up.
 inline std::string indices_of(const std::string& parameter) {
   return "indices/" + parameter;
 }
-/// Inputs of with_rows_as_inputs(): the rows.
+/// The input of with_rows_as_inputs() for the rows that are looked up.
 inline std::string rows_of(const std::string& parameter) {
   return "rows/" + parameter;
 }
 }  // namespace names
 
-/// Finds the looked-up parameters of a forward graph that the optimizer trains. Their indices depend on no parameter.
+/// Finds the parameters of a forward graph that the optimizer trains and of which the model only looks up rows. A
+/// parameter is left out if its indices depend on a parameter.
 std::vector<LookedUpParameter> find_lookups(const Graph& forward, const Optimizer& optimizer);
 
-/// The ops of the forward graph that compute the indices. The graph has all inputs of the forward graph.
+/// Returns the ops of the forward graph that compute the indices. The result has all inputs of the forward graph.
 Graph index_graph(const Graph& forward, const std::vector<LookedUpParameter>& looked_up);
 
-/// The forward graph with inputs for the rows, see RowLookup::rows(), in place of the looked-up parameters.
+/// Returns the forward graph with inputs for the rows, see RowLookup::rows(), in place of the looked-up parameters.
 Graph with_rows_as_inputs(const Graph& forward, const std::vector<LookedUpParameter>& looked_up);
 
 }  // namespace troupe

@@ -10,8 +10,9 @@ namespace troupe {
 
 namespace {
 
-/// The options of shard `number` of all shards of a step, groups of parameters first, and the number of shards that
-/// follow it. If the rule drops late gradients, shard 0 leads: all others follow, so that all drop the same ones.
+/// Returns the options of shard `number`, and the number of shards that follow it. Shards are numbered over the whole
+/// step, those of groups first. If the rule drops late gradients, shard 0 leads and all other shards follow it, so that
+/// all of them drop the same gradients.
 std::pair<ShardOptions, int> with_followers(const SplitTraining& step, ShardOptions options, std::size_t number) {
   const bool has_leader = options.rule.late == LateGradients::dropped;
   options.follows = has_leader && number > 0;
@@ -35,7 +36,8 @@ void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter
   }
 }
 
-/// The parameters of the model come first, in its order: start values and hashes follow from the order.
+/// The model's parameters come first, in the model's order, because start values and hashes depend on the order in the
+/// plan.
 void add_parameters(Plan& plan, const SplitTraining& step) {
   for (const auto& [name, info, initializer, part_of, row_sparse] : step.parameters)
     plan.add_parameter({{name, 0}, info, Device{}, initializer, true});

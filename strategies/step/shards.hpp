@@ -11,30 +11,35 @@
 
 namespace troupe {
 
-/// The host sides of the places of servers: shards lie in host memory. Throws Error, in the name of the strategy, if
-/// there is no server.
+/// Returns the host sides of the servers' places, since shards lie in host memory. Throws Error, with the strategy as
+/// its place, if there is no server.
 std::vector<Place> host_places(const std::string& strategy, const std::vector<Place>& servers);
 
-/// Adds what an update of these parameters keeps beside them, such as optimizer state, in the memory of a device.
+/// Adds the values that an update changes beside these parameters, such as optimizer state, as parameters of the plan
+/// in the memory of `device`.
 void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter> parameters, Device device);
-/// Adds the parameters of a step and the optimizer state of their updates to a plan, in host memory, as copy 0.
+/// Adds the parameters of a step and the optimizer state of their updates to a plan, in host memory, as the copy of
+/// replica 0.
 void add_parameters(Plan& plan, const SplitTraining& step);
 
-/// Adds a shard for each group of the step. `local_steps`: see BlockUpdate. Returns the shards.
+/// Adds a shard for each group of the step and returns the shards. `local_steps`: workers send the change of several
+/// steps in place of gradients; see BlockUpdate.
 std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& step, const std::vector<Place>& servers,
                                 const ShardOptions& common, bool local_steps = false);
 
 /// The part of a plan that sends workers the rows that they look up, and applies the gradients of these rows.
 class RowShards {
  public:
-  /// Adds shards for all parts of step.looked_up. `common`: the options of all shards of the step. `step` must outlive
-  /// this.
+  /// Adds shards for all parts of step.looked_up. `common` has the options that all shards of the step share. `step`
+  /// must outlive this.
   RowShards(Plan& plan, const SplitTraining& step, const std::vector<Place>& servers, const ShardOptions& common);
 
   const std::vector<ActorId>& all() const { return all_; }
-  /// Adds the actors that send a worker its rows. Returns the rows of each parameter in step.looked_up.
+  /// Adds, for each parameter with several shards, the actor that joins the rows of all shards for a worker. Returns,
+  /// for each parameter in step.looked_up, the output that carries the worker's rows.
   std::vector<OutputRef> add_worker(int worker, const Place& place);
-  /// Connects the shards with all workers, in the order of their numbers.
+  /// Connects the inputs of the shards and of the actors that add_worker() has added. `batches` is the dispatcher; see
+  /// add_batches(). `workers[w]` has the outputs of worker w. Must be called after add_worker() for all workers.
   void connect(ActorId batches, const std::vector<WorkerOutputs>& workers);
 
  private:
@@ -50,7 +55,8 @@ class RowShards {
   std::vector<ActorId> all_;
 };
 
-/// Connects the leading shard, shards.front(), with the last inputs of the shards that follow it, if there are any.
+/// Connects the leading shard, shards.front(), to the last input of each shard that follows it. Does nothing if no
+/// shard follows.
 void connect_followers(Plan& plan, const std::vector<ActorId>& shards, int workers);
 
 }  // namespace troupe

@@ -23,7 +23,8 @@ TrainedParameter described(const Graph& graph, ValueId id) {
   return {node.name, graph.info(id), node.initializer, {}, GraphBuilder::is_row_sparse(node)};
 }
 
-/// Throws Error unless every row of the parameter is placed once.
+/// Throws Error unless every row of the parameter is placed once: in one of `ranges`, or by a placement of the whole
+/// parameter, of which there are `times_whole`.
 void expect_whole(const TrainedParameter& parameter, std::vector<RowRange> ranges, std::size_t times_whole) {
   std::ranges::sort(ranges);
   std::int64_t next = 0;
@@ -88,7 +89,8 @@ class Splitter {
         throw Error("strategy", "the model updates '" + name + "' itself, which servers do not support");
   }
 
-  /// The parameters in the order of their gradients, then those of which rows are looked up.
+  /// The parameters in the order in which the backward pass makes their gradients, then those of which rows are looked
+  /// up.
   std::vector<TrainedParameter> parameters_of(const ReplicaGradients& replica) const {
     std::vector<TrainedParameter> parameters;
     for (const auto& parameter : replica.parameters)
@@ -119,7 +121,8 @@ class Splitter {
     }
   }
 
-  /// The hook's encoding of a block, behind loss_is_finite. Sets the group's graph that decodes it.
+  /// Returns loss_is_finite, the first value of `block`, and behind it the hook's encoding of the gradients in `block`.
+  /// Sets ParameterGroup::decode of the last group.
   Value encoded(const std::vector<Value>& block) {
     auto& group = split_.groups.back();
     const auto name = "hook/" + std::to_string(split_.groups.size() - 1);
@@ -139,7 +142,8 @@ class Splitter {
     return sent;
   }
 
-  /// See RowLookup::gradients().
+  /// The gradients of the rows of looked-up parameter i, in the form of RowLookup::gradients(): float32 [B, n * width +
+  /// 1] with loss_is_finite in the last column.
   Value row_gradients(const ReplicaGradients& replica, std::size_t i) const {
     const auto& lookup = looked_up_[i].lookup;
     const auto gradients = reshape(replica.further[i], {kBatch, lookup.indices_per_row() * lookup.width()});
@@ -160,7 +164,8 @@ class Splitter {
     rows.update = update_graph(spec_.optimizer, spec_.seed, {rows.chunk});
   }
 
-  /// Some options of optimizers need all gradients together, or all rows in every step.
+  /// Throws Error if the optimizer needs the gradients of several shards together, or all rows of a looked-up parameter
+  /// in every step.
   void expect_separable() const {
     for (const auto& rows : split_.looked_up) {
       for (const auto& node : rows.update.nodes())
@@ -183,7 +188,7 @@ class Splitter {
                     "values, or use one server and no row-sparse parameters");
   }
 
-  /// The worker's graph with the parts in place of each parameter that is split.
+  /// Returns the worker's graph with each split parameter replaced by the concatenation of its parts.
   Graph with_parts(const Graph& worker) const {
     std::map<std::string, std::vector<TrainedParameter>> parts;
     for (const auto& group : split_.groups)

@@ -13,14 +13,14 @@
 
 namespace troupe {
 
-/// Rows of a parameter.
+/// The parameter to which a part belongs, and the rows of the part.
 struct PartOf {
   std::string parameter;
   RowRange rows;
-  TensorInfo whole;  ///< the whole parameter
+  TensorInfo whole;  ///< shape and dtype of the whole parameter
 };
 
-/// A trained parameter, or a part of one.
+/// A trained parameter, or a part of a trained parameter if `part_of` is set.
 struct TrainedParameter {
   std::string name;
   TensorInfo info;
@@ -29,42 +29,46 @@ struct TrainedParameter {
   bool row_sparse = false;
 };
 
-/// The part of a whole parameter that consists of these rows. Its name ends with the rows: `w[0:3]`.
+/// Returns the part of a whole parameter that consists of these rows. The name of the part ends with the rows:
+/// `w[0:3]`.
 TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows);
 
-/// The update of some parameters by an optimizer; see ShardUpdate. The suffix is appended to the names of the
-/// parameters, and so becomes part of the names of the optimizer's state. Throws Error if the optimizer needs a whole
-/// parameter of which there is a part.
+/// Returns the graph in which an optimizer updates some parameters; see ShardUpdate. The suffix is appended to the
+/// names of the parameters, and so becomes part of the names of the optimizer's state. Throws Error if the optimizer
+/// needs whole parameters and `parameters` has a part of one.
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
                    const std::string& suffix = {});
 
-/// A parameter or state of an update, as it lies in the store.
+/// A parameter, or a state of the optimizer, that an update changes: the stored value, and the rows of it that the
+/// update has.
 struct StoredValue {
   PlanParameter parameter;
-  /// The rows that the update has. Nothing: all.
+  /// The rows that the update has. std::nullopt: all rows.
   std::optional<RowRange> rows = {};
 };
 
-/// The values that an update changes, in the order of the sources of its graph. State with the shape of a part lies in
-/// the same rows of the whole parameter's state. Other state belongs to the part alone.
+/// Returns the values that an update changes, in the order of the sources of its graph. State with the shape of a part
+/// is stored as the part's rows of the whole parameter's state. Other state of a part is stored as a value of its own.
 std::vector<StoredValue> stored_values(const Graph& update, std::span<const TrainedParameter> parameters);
 
-/// Parameters, or rows of parameters, that lie and are updated together, elsewhere than where their gradients are made.
+/// Parameters, or rows of parameters, that one server holds and updates together. Workers compute their gradients.
 struct ParameterGroup {
   std::vector<TrainedParameter> parameters;
-  /// The update of the parameters and their state. Inputs: `gradients`, the sum of the replicas' blocks, and the batch
-  /// info, whose step is the number of the update.
+  /// The update of the parameters and their state. Inputs: `gradients`, the sum of the replicas' blocks of gradients,
+  /// and the batch info, whose step is the number of the update.
   Graph update;
-  /// With a hook: makes the replica's block, the output `block`, from the input `sent`.
+  /// Set if a hook encodes gradients: the graph that decodes the input `sent`, which a worker sends, into the output
+  /// `block`, the worker's block of gradients.
   std::optional<Graph> decode = {};
-  /// The server on which the group lies.
+  /// The index of the server that holds the group.
   std::size_t server = 0;
 
-  /// The offset, in elements, of each parameter in the flat block in which all travel; at last the size of the block.
+  /// Returns the offset of each parameter in the flat block that carries all parameters of the group, in elements; then
+  /// the size of the block.
   std::vector<std::int64_t> parameter_offsets() const;
 };
 
-/// A parameter of which workers look up rows. Its parts lie on servers.
+/// A parameter of which workers look up rows. Each part of it lies on one server.
 struct ParameterRows {
   TrainedParameter parameter;
   RowLookup lookup;
@@ -72,28 +76,29 @@ struct ParameterRows {
     RowRange rows;
     std::size_t server;
   };
-  std::vector<Part> parts;  // ascending
-  /// A part with the number of rows that one update takes.
+  std::vector<Part> parts;  // by rows, ascending
+  /// A part with as many rows as one run of `update` takes.
   TrainedParameter chunk;
   /// The update of `chunk`; see ParameterGroup::update.
   Graph update;
 };
 
-/// A training step in two parts: the computation of a worker, and the updates.
+/// A training step in two halves: the computation of a worker, and the updates of the servers.
 struct SplitTraining {
   /// The trained parameters, in the model's order.
   std::vector<TrainedParameter> parameters;
   /// The forward graph and the gradients, without all_reduce ops. For each group g the output gradients_of(g) is a flat
-  /// block: loss_is_finite, see ReplicaGradients, then the gradients of the group's parameters; or a hook's encoding of
-  /// that block. A parameter that is split over groups is put together from its parts. For each parameter of
-  /// `looked_up` there are the input rows_of() and the output row_gradients_of(); see RowLookup::gradients().
+  /// block: loss_is_finite, see ReplicaGradients, then the gradients of the group's parameters; or, with a hook,
+  /// loss_is_finite and the hook's encoding of these gradients. A parameter that is split over groups is concatenated
+  /// from its parts, which are parameters of this graph. For each parameter of `looked_up` there are the input
+  /// rows_of() and the output row_gradients_of(); see RowLookup::gradients().
   Graph worker;
   std::vector<ParameterGroup> groups;
   std::vector<ParameterRows> looked_up;
-  /// Computes the indices of the rows that are looked up: outputs indices_of().
+  /// The graph that computes the indices of the rows that are looked up, with the outputs indices_of().
   Graph indices;
 
-  /// The number of groups and of parts of looked_up: a shard has one of these.
+  /// The number of shards: one for each group, and one for each part of each parameter in looked_up.
   std::size_t shards() const;
 };
 
@@ -106,27 +111,27 @@ inline std::string row_gradients_of(const std::string& parameter) {
 }
 }  // namespace names
 
-/// The server of a parameter, or of some of its rows. Those with the same server are a group, except for parameters of
-/// which rows are looked up.
+/// The server of a parameter, or of some of its rows. All entries with the same server form a group, except parameters
+/// of which rows are looked up.
 struct PlacedParameter {
-  std::size_t parameter;  ///< index
+  std::size_t parameter;  ///< index in the list of parameters
   std::optional<RowRange> rows = {};
   std::size_t server = 0;
 };
 
-/// Places every row of every parameter. Parameters come in the order in which the backward pass makes their gradients;
-/// those of which rows are looked up come last.
+/// A function that places parameters. It must place every row of every parameter once. It gets the parameters in the
+/// order in which the backward pass makes their gradients; parameters of which rows are looked up come last.
 using PlaceParameters = std::function<std::vector<PlacedParameter>(std::span<const TrainedParameter> parameters)>;
 
-/// Places all parameters in one group.
+/// Places all parameters on server 0, as one group.
 std::vector<PlacedParameter> all_together(std::span<const TrainedParameter> parameters);
 
-/// Whether workers get row-sparse parameters whole, or the rows that they look up.
+/// The form in which workers get row-sparse parameters: whole, or only the rows that they look up.
 enum class SparseRows { whole, looked_up };
 
 struct SplitOptions {
   SparseRows sparse = SparseRows::whole;
-  /// If given, encodes the gradients of the groups.
+  /// Encodes the gradients of the groups. Null: workers send float32 gradients.
   const GradientHook* hook = nullptr;
 };
 

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// Throws Error if a rule uses the norm of a whole parameter of which there is a part.
+/// Throws Error if the update needs the norm of a whole parameter, as LAMB does, and `parameters` has a part of one.
 void expect_row_by_row(const Graph& update, const std::vector<TrainedParameter>& parameters) {
   const auto part =
       std::ranges::find_if(parameters, [](const auto& parameter) { return parameter.part_of.has_value(); });
@@ -21,7 +21,8 @@ void expect_row_by_row(const Graph& update, const std::vector<TrainedParameter>&
       throw Error("lamb", "takes the size of a whole parameter, and so cannot update '" + part->name + "' alone");
 }
 
-/// The parameter that has this name, or whose state has it: the one with the longest name, if several match.
+/// The parameter with this name, or whose optimizer state has this name: the one with the longest name if several
+/// match, null if none does.
 const TrainedParameter* owner_of(const std::string& name, std::span<const TrainedParameter> parameters) {
   const TrainedParameter* owner = nullptr;
   for (const auto& parameter : parameters) {

@@ -18,7 +18,7 @@ struct TrainingSpec {
   Model model;
   Loss loss;
   Optimizer optimizer;
-  /// Nothing: the metrics that the loss provides.
+  /// The metrics to compute. std::nullopt: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
   /// Seed of the random numbers of the steps, such as those of dropout.
   std::uint64_t seed = 0;
@@ -26,11 +26,11 @@ struct TrainingSpec {
   const std::vector<Metric>& used_metrics() const { return metrics ? *metrics : loss.metrics(); }
 };
 
-/// Names of the inputs and outputs of the graphs in this file, beside the fields.
+/// Names of the inputs and outputs of the graphs in this file. Inputs for fields have the names of the fields.
 namespace names {
 inline constexpr const char* kBatchInfo = GraphBuilder::kBatchInfo;
 inline constexpr const char* kLoss = "loss";
-/// Outputs for the sum and the count of a metric, and for an output of the model.
+/// Names of the outputs for the sum and the count of a metric, and for an output of the model.
 inline std::string metric_sum(const std::string& metric) {
   return "metric/" + metric + "/sum";
 }
@@ -42,19 +42,19 @@ inline std::string model_output(const std::string& output) {
 }
 }  // namespace names
 
-/// Whether layers with a training mode, such as dropout, use it.
+/// The purpose of a forward pass. Layers with a training mode, such as dropout, use this mode for training alone.
 enum class Purpose { training, evaluation };
 
 /// The forward pass with loss and metrics, optimized. Inputs: the fields that model, loss and metrics read, and the
 /// batch info. Outputs: those of the model; the loss, which is this replica's share of the batch's mean loss; sum and
-/// count of every metric, without a count if that is the rows; in training, the next values of buffers. Throws Error
-/// that names the field if one is missing or has another dtype or shape than is needed.
+/// count of every metric, without the count if it is the number of rows; for training, the next values of buffers.
+/// Throws Error that names the field if one is missing or has another dtype or shape than is needed.
 Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation);
 
-/// The model alone, optimized. Inputs: the fields that it reads. Outputs: those of the model.
+/// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
-/// The trained parameters of a graph that the optimizer updates, in the graph's order.
+/// The trainable parameters of a graph that the optimizer updates, in the graph's order.
 std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer);
 
 /// The values that the backward pass of one replica makes.
@@ -62,32 +62,33 @@ struct ReplicaGradients {
   /// A scalar: 0 if the loss is finite, -1 otherwise. The sum over replicas is 0 only if the loss of every replica is
   /// finite.
   Value loss_is_finite;
-  /// The trained parameters and their gradients, in the order in which the backward pass makes these.
+  /// The trained parameters and their gradients, in the order in which the backward pass makes the gradients.
   std::vector<Value> parameters, gradients;
-  /// The gradients of the further values of add_gradients(), in their order.
+  /// The gradients of the values that were passed to add_gradients() as `further`, in the same order.
   std::vector<Value> further;
 };
 
-/// Adds the gradients of the loss of a forward graph: of the trained parameters and of `further` values. Throws Error
-/// if there is nothing to train.
+/// Adds to a forward graph the gradients of its loss with respect to the trained parameters and to the values
+/// `further`. Throws Error if there are neither.
 ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further = {});
 
-/// The flag of an update, which is made only if the loss of every replica is finite. `sum` is the sum of loss_is_finite
-/// over the replicas.
+/// Returns the flag that updates read: they change nothing unless the loss of every replica is finite. `sum` must be
+/// the sum of loss_is_finite over all replicas.
 Value every_loss_is_finite(Value sum);
 
-/// Maps the values of one replica (float32 of any shape) to their sums over all replicas, in the same order. The first
-/// value is loss_is_finite, see ReplicaGradients; then come the gradients in the order in which the backward pass makes
-/// them.
+/// Maps the values of one replica, which are float32 of any shape, to their sums over all replicas, in the same order.
+/// The first value is loss_is_finite, see ReplicaGradients; then come the gradients in the order in which the backward
+/// pass makes them.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
 /// ReduceGradients of one replica: returns the values unchanged.
 std::vector<Value> unreduced(std::span<const Value> values);
 
-/// The forward graph, the gradients of its loss, their reduction, and the updates. Outputs: those of the forward graph.
-/// A step in which the loss of any replica is not finite changes no parameter and no optimizer state of any replica:
-/// the updates read a flag on their device. The graph may contain all_reduce ops of layers besides those of `reduce`:
-/// with one replica, without_all_reduce() removes them. Throws Error if there is nothing to train.
+/// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
+/// Outputs: those of the forward graph. A step in which the loss of any replica is not finite changes no parameter and
+/// no optimizer state of any replica: the updates read a flag on their device. The graph may contain all_reduce ops of
+/// layers besides those of `reduce`: with one replica, without_all_reduce() removes them. Throws Error if there is
+/// nothing to train.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
 
 /// The fields that a graph reads, in the order of its inputs.

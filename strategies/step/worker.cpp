@@ -10,8 +10,8 @@ namespace troupe {
 
 namespace {
 
-/// Adds the ops that compute which rows are looked up, on the host. They do not wait for the rows. Returns the indices
-/// of each parameter.
+/// Adds the ops that compute the indices of the rows that are looked up, on the host. Each is a segment of its own, so
+/// that the indices do not wait for the rows. Returns the output with the indices of each parameter.
 std::vector<OutputRef> add_indices(Plan& plan, const SplitTraining& step, LowerOptions options) {
   options.place = host_side(options.place);
   options.prefix = "indices/";
@@ -22,7 +22,7 @@ std::vector<OutputRef> add_indices(Plan& plan, const SplitTraining& step, LowerO
   return indices;
 }
 
-/// The parameters of a group as views of the block in which they come.
+/// Makes the parameters of a group views of `block`, the output that carries them.
 void add_views(LowerOptions& options, const ParameterGroup& group, const OutputRef& block) {
   const auto offsets = group.parameter_offsets();
   for (std::size_t i = 0; i < group.parameters.size(); ++i) {
@@ -37,10 +37,9 @@ void add_views(LowerOptions& options, const ParameterGroup& group, const OutputR
 
 ActorId add_batches(Plan& plan, const PlanRequest& request, const std::string& strategy, int workers,
                     Dispatch dispatch) {
-  if (request.batches != nullptr)
-    throw Error(strategy, "needs a data set: its workers are told the numbers of the samples that they load");
+  if (request.batches != nullptr) throw Error(strategy, "needs a data set: its workers load samples by their numbers");
   if (!request.data.layout().whole()) throw Error(strategy, "every process needs all samples, not a shard of them");
-  // The dispatcher lives on rank 0.
+  // The dispatcher runs on cpu:0 of rank 0.
   return add_dispatcher(plan, request.source, request.data, request.seed, workers, dispatch, Place{});
 }
 
@@ -48,7 +47,7 @@ WorkerOutputs add_worker(Plan& plan, const PlanRequest& request, const SplitTrai
                          const std::vector<OutputRef>& parameters, const Replica& worker,
                          const std::vector<OutputRef>& rows) {
   const bool looks_up = !step.looked_up.empty();
-  // The indices of rows that are looked up are computed on the host.
+  // If rows are looked up, the fields are loaded on the host, because the indices are computed there.
   const auto input = add_dispatched_input(plan, request, fields_read(step.indices), batches, worker, !looks_up);
   auto options = lower_options(step.indices, input, worker);
   WorkerOutputs outputs;

@@ -8,29 +8,30 @@
 
 namespace troupe {
 
-/// A fit on a thread of its own, for a program with other work to do. The callbacks of the options are called on that
-/// thread. The trainer must outlive the fit and not be used before its end: a call throws Error, or makes the fit throw
-/// it. A callback must not destroy the fit.
+/// Runs Trainer::fit() on a thread of its own, for a program with other work to do. The callbacks of the options are
+/// called on that thread. The trainer must outlive this object. Before the fit has ended the trainer must not be used
+/// on other threads: such a call throws Error, or the fit does. A callback must not destroy this object.
 class BackgroundFit {
  public:
-  /// Called on the fit's thread at the end, whether the fit has succeeded or not. get() does not wait any more then. It
-  /// must not throw.
+  /// Called on the thread of the fit when the fit has ended, whether it has succeeded or not. From then on get()
+  /// returns without waiting. Must not throw.
   using OnEnd = std::function<void()>;
 
-  /// Starts the fit. Invalid options are errors of the fit.
+  /// Starts the fit. The constructor does not check the options: get() throws if one is invalid.
   BackgroundFit(Trainer& trainer, const Dataset& data, FitOptions options = {}, OnEnd on_end = {});
   /// Stops the fit and waits for its end.
   ~BackgroundFit();
   BackgroundFit(const BackgroundFit&) = delete;
   BackgroundFit& operator=(const BackgroundFit&) = delete;
 
-  /// Ends the fit within about a tenth of a second, at the same step for all replicas. Thread-safe.
+  /// Ends the fit at the same step for all replicas. The fit notices the call within about a tenth of a second.
+  /// Thread-safe.
   void stop() { stop_ = true; }
   /// Whether get() returns without waiting.
   bool ended() const;
-  /// Waits for the end. Rethrows the exception of the fit.
+  /// Waits for the end of the fit and returns its result. Rethrows the exception of the fit.
   FitResult get() const { return result_.get(); }
-  /// The result as a future.
+  /// The result of the fit as a future.
   const std::shared_future<FitResult>& result() const { return result_; }
 
  private:

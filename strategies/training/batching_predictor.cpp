@@ -13,7 +13,8 @@
 
 namespace troupe {
 
-/// The rows of one caller. It has external linkage because it is a field of a class that has.
+/// A call of predict(): the rows, their number, and the promise of the result. It is not in the anonymous namespace
+/// because it is a member of Shared, which has external linkage.
 struct PredictionRequest {
   Predictor::Arrays rows;
   std::int64_t count;
@@ -24,7 +25,7 @@ namespace {
 
 using Arrays = Predictor::Arrays;
 
-/// The rows of one field of all requests, in the order of the requests.
+/// Returns the rows of one field of all requests, in the order of the requests.
 Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field, std::int64_t rows) {
   Tensor all(field.info.shape.with_first(rows), field.info.dtype);
   auto* to = all.bytes() > 0 ? all.mutable_raw() : nullptr;
@@ -39,7 +40,8 @@ Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field
 
 }  // namespace
 
-/// State shared by the callers and the actors. Messages wake the actors; the requests lie in this queue.
+/// The state that the callers share with the actors: the queue of requests and its limits. Messages only wake the
+/// actors.
 struct BatchingPredictor::Shared {
   BatchingOptions options;
   mutable std::mutex mutex;
@@ -49,10 +51,11 @@ struct BatchingPredictor::Shared {
   std::vector<caf::actor> actors;
   std::atomic<std::size_t> next_actor{0};
   std::atomic<std::int64_t> batches{0};
-  /// Only the checks are used, which are thread-safe.
+  /// The first actor's predictor. Callers use only fields() and rows_of(), which are thread-safe.
   std::shared_ptr<const Predictor> fields;
 
-  /// Removes and returns the requests of a batch. Returns none while it is better to wait for more.
+  /// Removes and returns the oldest requests that have at most most_rows rows together, at least one. Returns none
+  /// while the queue has fewer rows, unless the oldest request is overdue or the predictor is closed.
   std::vector<PredictionRequest> take(bool overdue) {
     std::lock_guard lock(mutex);
     std::vector<PredictionRequest> taken;
@@ -70,7 +73,7 @@ struct BatchingPredictor::Shared {
 
 namespace {
 
-/// A request that was answered before the exception keeps its answer.
+/// Answers the request by the current exception. A request that already has its answer keeps it.
 void fail(PredictionRequest& request) {
   try {
     request.answer.set_exception(std::current_exception());
@@ -78,7 +81,7 @@ void fail(PredictionRequest& request) {
   }
 }
 
-/// Answers the requests in one batch.
+/// Predicts the rows of all requests in one batch, and answers each request.
 void answer(Predictor& predictor, const std::string& output, std::vector<PredictionRequest> requests) {
   try {
     std::int64_t rows = 0;
@@ -110,7 +113,8 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
   for (int i = 0; i < options.actors; ++i) predictors.push_back(std::make_shared<Predictor>(trainer, fields, of_actor));
   predictors[0]->expect_output(options.output);
   shared_->fields = predictors[0];
-  // The message tick: a batch of requests is complete. The message flush: the oldest request has waited long enough.
+  // The message tick says that the queue has the rows of a batch. The message flush says that the oldest request has
+  // waited for longest_wait, or that the predictor is closed.
   for (const auto& predictor : predictors)
     shared_->actors.push_back(runtime_.system().spawn([predictor, shared = shared_](caf::event_based_actor* self) {
       const auto work = [predictor, shared, self](bool overdue) {
@@ -130,7 +134,7 @@ BatchingPredictor::~BatchingPredictor() {
   {
     std::lock_guard lock(shared_->mutex);
     shared_->closed = true;
-    // The actors hold the shared state, so the state must not hold the actors any longer.
+    // The actors hold the shared state. If the state held the actors any longer, neither would ever be destroyed.
     actors.swap(shared_->actors);
   }
   for (const auto& actor : actors) post(actor, caf::flush_atom_v);
@@ -138,7 +142,7 @@ BatchingPredictor::~BatchingPredictor() {
 
 std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
   const auto count = shared_->fields->rows_of(rows);
-  // The caller may change its arrays before the prediction.
+  // The caller may change its arrays before an actor reads them.
   Arrays copies;
   for (const auto& field : shared_->fields->fields())
     copies.emplace_back(field.name,
@@ -154,7 +158,7 @@ std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
     full = shared_->waiting_rows >= shared_->options.most_rows;
   }
   const auto& actor = shared_->actors[shared_->next_actor++ % shared_->actors.size()];
-  // The first request of a queue limits the wait of all that follow it.
+  // The wait of the first request in an empty queue limits the wait of all requests that follow it in the queue.
   if (first) post(actor, caf::flush_atom_v, shared_->options.longest_wait);
   if (full) post(actor, caf::tick_atom_v);
   return answer;

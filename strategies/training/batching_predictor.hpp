@@ -9,23 +9,24 @@
 namespace troupe {
 
 struct BatchingOptions {
-  /// Requests are collected until they have this number of rows together, or the oldest has waited for longest_wait.
+  /// Requests are collected until they have this number of rows together, or until the oldest has waited for
+  /// longest_wait.
   std::int64_t most_rows = 32;
   std::chrono::microseconds longest_wait{1'000};
-  /// The predicted output. Empty: the only one.
+  /// The name of the predicted output. Empty: the only output of the model.
   std::string output = {};
   /// Number of actors that predict, each with kernels of its own.
   int actors = 1;
 };
 
-/// Predicts for many threads. Requests that arrive at about the same time are answered together, by actors of the
-/// runtime. Reads the parameters like a Predictor, and may outlive the trainer. Thread-safe.
+/// Predicts for many threads. Actors of the runtime predict requests that arrive at about the same time in one batch.
+/// Reads the parameters like a Predictor, and may outlive the trainer. Thread-safe.
 class BatchingPredictor {
  public:
   using Arrays = Predictor::Arrays;
 
-  /// `fields` describe the rows of the calls; see Predictor. Throws Error if an option is out of range, or there is no
-  /// such output.
+  /// `fields` describe the rows of the calls; see Predictor. Throws Error if an option is out of range, or the model
+  /// has no output of that name.
   BatchingPredictor(const Runtime& runtime, const Trainer& trainer, const std::vector<Field>& fields,
                     BatchingOptions options = {});
   /// Does not wait for open requests. The actors still answer them.
@@ -33,12 +34,13 @@ class BatchingPredictor {
   BatchingPredictor(const BatchingPredictor&) = delete;
   BatchingPredictor& operator=(const BatchingPredictor&) = delete;
 
-  /// Predicts the output for one or more rows, [rows, ...], like Predictor::predict. Returns at once. Do not wait for
-  /// the future on a worker of the runtime. Throws Error for rows that do not fit the fields. The future has an
-  /// exception if the prediction fails, for example while a run writes to the parameters.
+  /// Predicts the output for one or more rows; see Predictor::predict() for the arrays, which are copied, and for the
+  /// result. Returns at once. Do not wait for the future on a worker of the runtime, which may have to compute the
+  /// result. Throws Error if the rows do not fit the fields. The future has an exception if the prediction fails, for
+  /// example while a run writes to the parameters.
   std::future<Tensor> predict(const Arrays& rows);
 
-  /// Number of batches so far: calls of the kernels.
+  /// Number of batches that the actors have predicted so far.
   std::int64_t batches() const;
 
  private:

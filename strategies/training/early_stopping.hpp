@@ -9,8 +9,8 @@ namespace troupe {
 /// in FitOptions::on_epoch or on_pause, and return reached() from stop_requested.
 class EarlyStopping {
  public:
-  /// reached() becomes true after `patience` numbers in a row (at least 1) none of which is below the best by more than
-  /// `least_gain`. A NaN is not below.
+  /// reached() becomes true after `patience` numbers in a row none of which is below the best by more than
+  /// `least_gain`. A patience below 1 counts as 1. A NaN is never below the best.
   explicit EarlyStopping(std::int64_t patience, double least_gain = 0.0)
       : patience_(patience > 1 ? patience : 1), least_gain_(least_gain) {}
 

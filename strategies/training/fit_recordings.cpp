@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// A description of the parameters before the first step.
+/// Describes the parameters with which a fit begins, by their hash or seed, and its first step.
 std::string beginning_of(const ParameterStore& store) {
   const auto values =
       store.entries().empty() ? "start values of seed " + std::to_string(store.seed()) : "parameters " + store.hash();

@@ -9,8 +9,9 @@ namespace troupe {
 class ParameterStore;
 struct FitOptions;
 
-/// The recordings that the options name, for a fit by this plan on these data from the current parameters. Throws Error
-/// if a recording cannot be read, or belongs to another program, other data or other parameters.
+/// Returns the recordings that options.record and options.replay name, for a fit by this plan on this data from the
+/// current parameters. Throws Error if the recording to replay cannot be read, or belongs to another program, other
+/// data or other parameters. Throws Error if the plan keeps state per replica and the training has begun.
 RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
                           const ParameterStore& store);
 

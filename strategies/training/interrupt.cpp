@@ -12,7 +12,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 struct sigaction before_interrupt, before_terminate;
 
-// SA_RESETHAND gives the second signal the default action.
+// The signal handler. Because of SA_RESETHAND, the same signal a second time has the default action.
 void note(int signal) {
   received.store(signal);
 }
@@ -22,7 +22,7 @@ void install(int signal, struct sigaction& before) {
   action.sa_handler = note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(signal, nullptr, &before);
-  // A signal that is ignored stays ignored: the process was started by nohup or in the background of a script.
+  // A signal that is ignored stays ignored: nohup, or a shell that runs a script's job in the background, ignores it.
   if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
 }
 

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// A status message of rank 0 to the expendable processes of its job: a plan was spawned, or a result.
+/// A status message of rank 0 to the expendable processes of its job. Each field is set for one kind alone, which its
+/// comment names first.
 struct JobStatus {
   enum class Kind : std::uint8_t {
     training,   ///< a plan that trains was spawned
@@ -17,13 +18,13 @@ struct JobStatus {
     evaluated,  ///< an evaluation is over
   };
   Kind kind = Kind::training;
-  std::uint64_t generation = 0;      ///< training: of the plan
-  std::uint64_t plan_hash = 0;       ///< training
-  std::uint64_t data_hash = 0;       ///< training: of the samples
-  std::int64_t steps = 0, rows = 0;  ///< trained
-  double seconds = 0.0;              ///< trained
-  bool stopped = false;              ///< trained
-  Metrics metrics = {};              ///< evaluated
+  std::uint64_t generation = 0;      ///< training: SpawnedPlan::generation()
+  std::uint64_t plan_hash = 0;       ///< training: hash of the plan
+  std::uint64_t data_hash = 0;       ///< training: hash of Dataset::content()
+  std::int64_t steps = 0, rows = 0;  ///< trained: see FitResult
+  double seconds = 0.0;              ///< trained: see FitResult
+  bool stopped = false;              ///< trained: see FitResult
+  Metrics metrics = {};              ///< evaluated: the result
 
   std::vector<std::byte> encode() const;
   /// Throws Error if the bytes are no status message.

@@ -87,7 +87,7 @@ const MetricTable& MetricValues::table(const std::string& name) const {
 
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
-  // The report of this step was lost with a worker.
+  // A step without rows and values stands for a report that was lost with its worker. It counts in `steps` alone.
   if (step.rows == 0 && step.values.entries().empty()) return;
   if (!std::isfinite(step.loss)) {
     ++sum_.skipped_steps;

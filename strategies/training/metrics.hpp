@@ -24,18 +24,20 @@ class MetricValues {
     std::string name;
     double sum = 0.0;
     double count = 0.0;
-    /// The sums of a metric that is a table; without numbers for any other metric.
+    /// The sums of a metric that is a table; `sum` is not used then. For any other metric it has no numbers.
     MetricTable table = {};
   };
   MetricValues() = default;
   MetricValues(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT: implicit by intent
 
-  /// Adds sums and counts of the same metrics. Throws Error if their names differ.
+  /// Adds the sums and counts of the same metrics, or copies them if this object has no metrics. Throws Error if the
+  /// names or the sizes of tables differ.
   void add(const MetricValues& other);
-  /// The value of a metric; 0 if its count is 0. Throws Error if it is a table, and Error that lists the metrics if
-  /// there is none of that name.
+  /// Returns the value of a metric; 0 if its count is 0. Throws Error if the metric is a table. If there is no metric
+  /// of that name, throws Error that lists the metrics.
   double operator[](const std::string& name) const;
-  /// The sums of a metric that is a table, not divided by the count. Throws Error if it is no table.
+  /// Returns the sums of a metric that is a table, not divided by the count. Throws Error if the metric is no table or
+  /// there is no metric of that name.
   const MetricTable& table(const std::string& name) const;
   const std::vector<Entry>& entries() const { return entries_; }
   std::vector<Entry>& mutable_entries() { return entries_; }
@@ -56,7 +58,7 @@ struct StepMetrics {
   MetricValues values = {};
 };
 
-/// Means over many steps.
+/// Means over the rows of many steps.
 struct Metrics {
   std::int64_t steps = 0;
   /// Steps whose loss was not finite. They count in `steps`, but not in rows, loss and values.
@@ -71,7 +73,7 @@ struct Metrics {
   const MetricTable& table(const std::string& name) const { return values.table(name); }
 };
 
-/// Adds up steps.
+/// Combines the metrics of steps to means.
 class MetricsSum {
  public:
   void add(const StepMetrics& step);
@@ -81,8 +83,8 @@ class MetricsSum {
   Metrics sum_;
 };
 
-/// The effect on a run of a step whose loss is not finite. Such a step changes no parameter. The run stops with an
-/// Error that names step and replica, or skips the step.
+/// The effect on a run of a step whose loss is not finite. The step changes no parameter. With `stop` the run then ends
+/// with an Error that names step and replica; with `skip` it continues.
 enum class NonFiniteLoss { stop, skip };
 
 /// Encodes metric values.

@@ -11,7 +11,7 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::milliseconds kNoWait{0};
-// The cluster names a lost process within this time after a link has failed.
+// The cluster reports a lost process within this time after a link has failed.
 constexpr std::chrono::seconds kLossLimit{1};
 constexpr std::chrono::milliseconds kPause{10};
 
@@ -71,7 +71,7 @@ void MetricsExchange::add_peer(int number) {
 
 void MetricsExchange::begin() {
   for (auto& [number, peer] : peers_) {
-    // A process that has returned has a new end of the link.
+    // A process that has returned has made its end of the link again, so this end must be made again, too.
     if (peer.expendable && cluster_.returns(number) != peer.returns) add_peer(number);
     peer.ended = false;
   }
@@ -96,8 +96,8 @@ void MetricsExchange::send_end(const Staleness& staleness) {
   send_to_all(writer, kEnd);
 }
 
-/// Throws Error if a process is lost. A process whose link has failed may have ended because of the loss of another
-/// one, which the cluster names a moment later.
+/// Throws Error if a process is lost. If a link has failed, waits up to kLossLimit for the cluster to report a loss:
+/// the process at the other end may have ended because a third process was lost, which is then the root cause.
 void MetricsExchange::expect_no_loss() {
   if (const auto lost = cluster_.lost()) throw Error("metrics", to_string(*lost));
   const auto now = std::chrono::steady_clock::now();
@@ -107,7 +107,7 @@ void MetricsExchange::expect_no_loss() {
       throw Error("metrics", "process " + std::to_string(number) + " was lost before its last report: " + cause->what);
     if (cause && !link_failed_) link_failed_ = now;
   }
-  // receive() returns at once on a link that has failed.
+  // On a failed link LinkReader::receive() returns at once. The pause limits how often the caller repeats it.
   if (link_failed_) std::this_thread::sleep_for(kPause);
 }
 

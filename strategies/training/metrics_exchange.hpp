@@ -21,32 +21,37 @@ struct ReplicaReport {
   StepMetrics metrics;
 };
 
-/// Sends the reports of the replicas of all processes to rank 0, and the steps that rank 0 makes of them to all other
-/// processes that are not expendable. Used on one thread.
+/// Sends the reports of the replicas of all processes to rank 0. Rank 0 combines the reports of each step, and sends
+/// the steps to all other processes that are not expendable. Used on one thread.
 class MetricsExchange {
  public:
-  /// `generation` is that of the plan. All processes construct an exchange for it.
+  /// `generation` is the generation of the plan; see SpawnedPlan::generation(). All processes must construct an
+  /// exchange with the same generation.
   MetricsExchange(Cluster& cluster, std::uint64_t generation);
 
   bool is_rank_zero() const { return cluster_.rank() == 0; }
-  /// A run begins.
+  /// Begins a run: no process has sent its end yet. Makes new links to expendable processes that have returned.
   void begin();
   void send(std::span<const ReplicaReport> reports);
-  /// Sends the end of the run: this process reports nothing more in it. `staleness` counts all runs of its shards.
+  /// Sends the end of the run: this process reports nothing more in it. `staleness` must cover all runs so far: of the
+  /// shards in this process, or, on rank 0, of all shards.
   void send_end(const Staleness& staleness);
-  /// Returns the reports that have arrived. If there are none, waits up to `limit` for the first peer. Throws Error if
-  /// it would wait while a process is lost.
+  /// Returns the reports that have arrived. If there are none, waits up to `limit` for the peer of the lowest rank.
+  /// Throws Error if none has arrived, `limit` is not 0, and a process is lost.
   std::vector<ReplicaReport> receive(std::chrono::milliseconds limit);
-  /// Whether all processes but the absent ones have sent the end of the run.
+  /// Whether all peers have sent the end of the run, except for the `absent` ones and for expendable ones whose links
+  /// have failed.
   bool all_ended(std::span<const int> absent) const;
-  /// The sum of the staleness of all other processes.
+  /// Returns the sum of the staleness that the peers have sent. Rank 0 sends the staleness of all processes, so in
+  /// another process this is the total.
   Staleness staleness() const;
 
  private:
+  /// Another process: on rank 0 any other, elsewhere rank 0 alone.
   struct Peer {
     std::unique_ptr<LinkReader> reader;
     bool expendable = false;
-    int returns = 0;  // number of its returns when the link was made
+    int returns = 0;  // Cluster::returns() of the peer when the link was made
     bool ended = false;
     Staleness staleness = {};
   };

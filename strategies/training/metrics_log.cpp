@@ -16,7 +16,8 @@ namespace troupe {
 
 namespace {
 
-// Index of the input with the count of a metric that counts rows. Input 0 is the loss.
+// The value of Column::count for a metric whose count is the number of rows. Input 0 of a sink is the loss, so no count
+// has this index.
 constexpr std::size_t kRows = 0;
 
 double number_of(const Tensor& scalar) {
@@ -24,7 +25,7 @@ double number_of(const Tensor& scalar) {
                                         : static_cast<double>(scalar.item<float>());
 }
 
-/// Copies a sum that is no scalar to a table.
+/// Copies sums that are not a scalar to a table.
 void copy_table(const Tensor& sums, MetricTable& table) {
   table.shape = sums.shape();
   table.numbers.resize(static_cast<std::size_t>(sums.elements()));
@@ -43,8 +44,9 @@ Failure not_finite(const StepMetrics& part, std::size_t replica) {
           .what = std::string("[loss] is not finite: ") + (std::isnan(part.loss) ? "nan" : "infinite")};
 }
 
-/// The failure of step `index` if all replicas of this process have reported the step and a loss among them is not
-/// finite. The last report finds it, so the first such step is named, whatever the schedule.
+/// Returns a failure if all replicas of this process have reported the step at `index` in their queues and the loss of
+/// one is not finite. It names the first such replica. The sink that reports last finds the failure, so the schedule
+/// does not affect which step and replica are named.
 std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
                                        std::size_t index) {
   std::optional<Failure> failure;
@@ -78,7 +80,7 @@ Staleness MetricsLog::staleness(std::int64_t steps) const {
   return all;
 }
 
-/// Rank 0 sends the sum to the others.
+/// Returns the staleness counted in all processes. Rank 0 adds it up, and sends the sum to the others.
 Staleness MetricsLog::counted() const {
   if (exchange_ && !exchange_->is_rank_zero()) return exchange_->staleness();
   auto sum = shard_log_->staleness();
@@ -176,7 +178,7 @@ std::span<const StepMetrics> MetricsLog::take_from_rank_zero(std::chrono::millis
   return taken_;
 }
 
-/// Reports of replicas in other processes.
+/// Queues reports of replicas in other processes. Throws Error if there is no such replica, or it is in this process.
 void MetricsLog::keep(std::vector<ReplicaReport> reports) {
   std::lock_guard lock(parts_->mutex);
   for (auto& report : reports) {
@@ -187,7 +189,7 @@ void MetricsLog::keep(std::vector<ReplicaReport> reports) {
   }
 }
 
-/// Removes the steps that all replicas of this process have reported; if steps are not shared, all steps.
+/// Removes and returns the steps that all replicas of this process have reported; if steps are not shared, all steps.
 std::vector<ReplicaReport> MetricsLog::pop_local() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
@@ -206,7 +208,7 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
   return reports;
 }
 
-/// Combines in taken_ the steps that all replicas have reported. Returns their number.
+/// Combines the steps that all replicas have reported in taken_. Returns their number.
 std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
@@ -231,7 +233,8 @@ std::size_t MetricsLog::take_from_all() {
   return count;
 }
 
-/// Moves the steps of all replicas to taken_ in their order, up to the first that is missing. Returns their number.
+/// Moves the steps of all replicas to taken_ in order, up to the first that is missing. Returns their number. With
+/// `last` the run is over in all processes, so a missing step is replaced by one without rows.
 std::size_t MetricsLog::take_in_order(bool last) {
   std::lock_guard lock(parts_->mutex);
   for (auto& queue : parts_->per_replica)

@@ -17,31 +17,38 @@
 
 namespace troupe {
 
-/// Collects the reports of the sinks of all replicas, and combines them step by step, in replica order. Thread-safe.
+/// Collects the reports of the sinks of all replicas, and combines the reports of each step in replica order. A sink is
+/// the actor that receives the loss and the metrics of its replica. Sinks may report on any thread at any time. All
+/// functions of the log must be called on one thread at a time.
 class MetricsLog {
  public:
-  /// With shared steps every replica reports each step, otherwise one replica does.
+  /// With `shared_steps` every replica reports a part of each step; without, each step is reported whole by one
+  /// replica.
   MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps = true);
 
-  /// A run begins with this step.
+  /// Begins a run whose first step is `first_step`.
   void begin(std::int64_t first_step);
-  /// The run has ended in this process, whose replicas report nothing more. `absent` processes report nothing either.
+  /// Ends the run in this process, whose replicas report nothing more. The processes in `absent` report nothing more
+  /// either.
   void end_run(std::vector<int> absent = {});
 
-  /// Outputs of the graph that a sink reads, before the batch info.
+  /// The names of the graph's outputs that are the first inputs of a sink: the loss, and the sum and count of each
+  /// metric. The batch info follows them.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
-  /// For the shards of a plan.
+  /// The log in which the shards of the plan count the staleness of gradients.
   const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
-  /// The staleness that the shards have counted. In a plan without shards, all gradients of `steps` steps have
-  /// staleness 0.
+  /// Returns the staleness that the shards of all processes have counted. In a plan without shards, all gradients of
+  /// `steps` steps have staleness 0.
   Staleness staleness(std::int64_t steps) const;
-  /// The task of the sinks of all replicas.
+  /// Returns a factory that makes the task of each sink. With NonFiniteLoss::stop, a task ends the run by EndRun if a
+  /// loss is not finite.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
   /// Returns the steps completed since the last call, oldest first. They are valid until the next call. Waits up to
   /// `limit` for other processes.
   std::span<const StepMetrics> take(std::chrono::milliseconds limit = {});
 
-  /// Replicas for which `here` is true report in this process. The reports of the others come by the exchange.
+  /// `here` has an element for each replica: true if the replica reports in this process. The reports of the other
+  /// replicas arrive by the exchange.
   void exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here);
   /// After end_run(): whether take() has returned every step of the run, of all processes.
   bool complete() const { return complete_; }
@@ -54,9 +61,10 @@ class MetricsLog {
     std::vector<StepQueue> per_replica;
     std::vector<bool> here;
     bool shared_steps = true;
-    bool ended = false;  // by a loss that is not finite
+    bool ended = false;  // a loss that is not finite has ended the run
   };
-  /// A metric, and the inputs of a sink with its sum and its count. A count of kRows: the number of rows.
+  /// A metric, with the indices of the inputs of a sink that are its sum and its count. kRows as `count` says that the
+  /// number of rows is the count.
   struct Column {
     std::string name;
     std::size_t sum;

@@ -21,9 +21,9 @@ struct ModelSummary {
   struct Layer {
     std::string name;
     TensorInfo output;
-    std::int64_t elements = 0;  ///< elements of its trained parameters
+    std::int64_t elements = 0;  ///< number of elements of its trained parameters
   };
-  std::vector<Layer> layers;  ///< in the order of their first values
+  std::vector<Layer> layers;  ///< in the order of the model's graph
   std::vector<Row> rows;
   std::int64_t trained_elements = 0;
   /// The memory of all replicas in the plan that trains the model on the data.
@@ -34,7 +34,7 @@ struct ModelSummary {
 /// data.
 ModelSummary summarize(const Trainer& trainer, const Dataset& data);
 
-/// A readable table.
+/// Formats the layers as a table, with the totals below.
 std::string to_string(const ModelSummary& summary);
 
 }  // namespace troupe

@@ -21,7 +21,8 @@ std::vector<Field> fields_of(const Graph& graph) {
   return fields;
 }
 
-/// A reader of the graph's parameters. Adds them to the store.
+/// Returns a reader of the parameters of a graph, for replica 0. Adds the parameters to the store if it does not have
+/// them.
 ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterStore>& store, Device device) {
   std::vector<ParameterRef> refs;
   for (auto id : graph.sources(kParameter)) {
@@ -40,7 +41,7 @@ void write_rows(const Tensor& from, const Tensor& to) {
     copy_and_wait(from, to);
 }
 
-/// A copy in host memory that the next call does not change.
+/// Returns a copy of a result in host memory. The next call overwrites the result, but not the copy.
 Tensor kept(const Tensor& result) {
   return result.host_accessible() ? result.host_copy() : result.copy_to_host();
 }

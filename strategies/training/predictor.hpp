@@ -15,15 +15,16 @@
 namespace troupe {
 
 struct PredictorOptions {
-  /// Number of row counts that keep prepared kernels and memory. The least recently used are freed first.
+  /// Number of batch sizes (rows of a call) for which kernels and memory stay prepared. The least recently used are
+  /// freed first.
   std::size_t prepared = 8;
 };
 
 /// Predicts with the parameters of a trainer on the calling thread, without actors. Kernels are prepared once for each
-/// number of rows. Every call reads the current parameters, on the device of the strategy's first replica. Its result
-/// has the bits of Trainer::predict for a batch of as many rows on one replica.
+/// number of rows. Every call reads the current parameters, and computes on the device of the strategy's first replica.
+/// The result equals, to the bit, that of Trainer::predict for a batch of the same number of rows on one replica.
 ///
-/// Not thread-safe: every thread has its own predictor. Several may predict with the same parameters at once. A
+/// Not thread-safe: each thread needs its own predictor. Several predictors may use the same parameters at once. A
 /// predictor may outlive the trainer.
 class Predictor {
  public:
@@ -33,18 +34,21 @@ class Predictor {
   /// `prepared` is 0.
   Predictor(const Trainer& trainer, std::vector<Field> fields, PredictorOptions options = {});
 
-  /// Predicts one output of the model, by name or the only one: [rows, ...] in host memory. `rows` has every field that
-  /// the model reads, [rows, ...] as in a batch; other fields are ignored. Throws Error that names the field if one is
-  /// missing or has another shape, dtype or number of rows. Throws Error while a run writes to the parameters.
+  /// Returns one output of the model for the rows: a tensor [rows, ...] in host memory. `output` names the output;
+  /// empty: the only one. `rows` must have an array [rows, ...] for every field that the model reads; other fields are
+  /// ignored. Throws Error that names the field if one is missing or has another shape, dtype or number of rows. Throws
+  /// Error while a run writes to the parameters.
   Tensor predict(const Arrays& rows, const std::string& output = {});
-  /// Predicts all outputs, by name in the model's order. Throws like predict().
+  /// Returns all outputs, with their names, in the model's order. Throws like predict().
   Arrays predict_all(const Arrays& rows);
 
   /// The fields that the model reads.
   const std::vector<Field>& fields() const { return read_; }
-  /// The number of rows of the arrays. Throws Error like predict(). Thread-safe.
+  /// Returns the number of rows of the arrays. Throws Error like predict() if an array does not fit its field.
+  /// Thread-safe.
   std::int64_t rows_of(const Arrays& rows) const;
-  /// Throws Error that lists the outputs if there is none of that name. Thread-safe.
+  /// Throws Error that lists the outputs if the model has no output of that name, or has several and `name` is empty.
+  /// Thread-safe.
   void expect_output(const std::string& name) const { output_named(name); }
 
  private:
@@ -54,12 +58,12 @@ class Predictor {
     std::uint64_t parameters_version = 0;
   };
 
-  /// The output of the graph for an output of the model. Throws Error that lists the outputs if there is none of that
-  /// name.
+  /// Returns the name that the graph gives to an output of the model; an empty name means the only output. Throws like
+  /// expect_output().
   const std::string& output_named(const std::string& name) const;
   const Tensor& array_of(const Field& field, const Arrays& rows) const;
   Prepared& prepared(std::int64_t rows);
-  /// Runs the kernels. The parameters must be borrowed.
+  /// Binds rows and parameters, and runs the kernels. The caller must hold reader_.access().
   Prepared& run(const Arrays& rows);
 
   Graph graph_;

@@ -17,7 +17,7 @@ std::string format(const char* format, auto... values) {
   return text;
 }
 
-/// `loss 0.2586  accuracy 0.9046`.
+/// The loss and all metrics that are no tables: `loss 0.2586  accuracy 0.9046`.
 std::string values_of(const Metrics& metrics) {
   auto text = format("loss %.4f", metrics.loss);
   for (const auto& entry : metrics.values.entries()) {
@@ -62,7 +62,7 @@ void ProgressBar::finish_epoch(const Metrics& metrics, double seconds) {
   const auto line = format("epoch %lld/%lld  ", static_cast<long long>(epoch_), static_cast<long long>(epochs_)) +
                     values_of(metrics) +
                     format("  %.0f samples/s", seconds > 0.0 ? static_cast<double>(metrics.rows) / seconds : 0.0);
-  // Spaces overwrite the rest of the bar.
+  // Spaces overwrite the rest of the bar, which may be longer than the line that follows.
   if (terminal_) out_ << "\r" << std::string(100, ' ') << "\r";
   out_ << line << std::endl;
   ++epoch_;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kStatusLimit{20};
 
-/// The next status message of rank 0, if it has the kind and comes within the limit.
+/// Waits up to kStatusLimit for a status message of rank 0. Returns nothing if none arrives, or if it has another kind.
 std::optional<JobStatus> next_status(Cluster& cluster, JobStatus::Kind kind) {
   const auto bytes = cluster.hear(kStatusLimit);
   if (!bytes) return std::nullopt;
@@ -28,14 +28,14 @@ std::optional<JobStatus> next_status(Cluster& cluster, JobStatus::Kind kind) {
   return status.kind == kind ? std::optional(std::move(status)) : std::nullopt;
 }
 
-/// The properties that processes with different samples must have in common.
+/// Lists the properties that the data of all processes must have in common even if each process has samples of its own.
 std::string form_of(const Dataset& data) {
   std::string text = "batches of " + std::to_string(data.batch_rows()) + "\n";
   for (const auto& field : data.fields()) text += "field " + to_string(field) + "\n";
   return text;
 }
 
-/// Adds the last run of the shards of all ranks to the recording of rank 0.
+/// Adds the last run that each other rank has recorded to the recording of rank 0.
 void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
   for (int rank = 1; rank < group.size(); ++rank) {
     const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
@@ -74,7 +74,7 @@ Communicator& SharedTraining::holders() {
     const auto rank = std::ranges::find(holder_ranks_, cluster_->rank()) - holder_ranks_.begin();
     const auto name = "values " + std::to_string(number_);
     holders_ = cluster_->communicator(name, holder_ranks_)[static_cast<std::size_t>(rank)];
-    // The loss of a process ends every wait for it, even if its links seem whole.
+    // The loss of a process ends every wait of the group, even if the links to the process have not failed.
     on_lost_ = cluster_->on_lost([weak = std::weak_ptr(holders_)](const FailurePtr& failure) {
       if (const auto group = weak.lock()) group->abort(failure);
     });
@@ -110,7 +110,8 @@ void SharedTraining::end_run(const Plan& trained, Recording* record) {
   if (record != nullptr) gather_recording(holders(), *record, limit_);
 }
 
-/// Sums the bits of all processes.
+/// Adds up the bytes of all holders as int32 words. Each byte is zero in all holders but at most one, so no sum
+/// carries.
 void SharedTraining::gather_rows(const Tensor& rows) {
   if (!has_others() || is_expendable()) return;
   const auto bytes = static_cast<std::int64_t>(rows.bytes());

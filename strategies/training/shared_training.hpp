@@ -21,45 +21,51 @@ class Strategy;
 struct FitResult;
 struct Plan;
 
-/// The exchange of a training with the other processes of its job, if there are any, and between the stores of its
-/// parts in this process. Expendable processes of the strategy take part in runs and hold no parameters; all others are
-/// holders.
+/// Keeps the data and the parameters of a Trainer equal in all processes of its job, or, in a job of one process, the
+/// parameters in the stores of all parts of its plans. The strategy may name expendable processes, which compute in
+/// runs but hold no parameters. All other processes are called holders.
 class SharedTraining {
  public:
-  /// `cluster` may be null. `stores` belong to the parts in this process. Every wait for other processes has the limit.
+  /// `cluster` is null in a job of one process. `stores` has one store for each part in this process. `limit` is the
+  /// longest time of each wait for other processes.
   SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy& strategy, Stores stores,
                  std::chrono::milliseconds limit);
 
   const std::shared_ptr<Cluster>& cluster() const { return cluster_; }
   bool has_others() const;
   bool is_rank_zero() const;
-  /// Whether this process is expendable: the others go on without it if it is lost.
+  /// Whether this process is expendable: the others continue without it if it is lost.
   bool is_expendable() const;
 
-  // All holders call the next four functions at the same time.
+  // The next four functions are collective: all holders must call them, in the same order.
 
-  /// The data in the layout that the processes share: of all samples, where each process has samples of its own. Throws
-  /// Error on all processes that names the first difference, if they share the data differently, have other fields, or
-  /// have different samples where these must be equal.
+  /// Returns the data as the job trains on it. If every process must have all samples, that is `data`. If each process
+  /// has samples of its own (DataSharding::file or off), it is `data` as one shard of the samples of all processes.
+  /// Throws Error in all processes, with the first difference, if sharding, fields or batch size differ, or if samples
+  /// differ that must be equal. Throws Error if processes are expendable and each process has samples of its own.
   Dataset share(const Dataset& data);
-  /// Before a plan is spawned: sets the values of all processes to those of rank 0, and the values of all parts in this
-  /// process to the newest.
+  /// Must be called before a plan is spawned. In a job of several processes, sets the parameters, optimizer state and
+  /// position of all holders to those of rank 0. In a job of one process, sets the stores of all parts to the newest
+  /// values in any of them.
   void agree_on_values();
-  /// After a run: copies the values that single processes hold to all, and their recordings to rank 0.
+  /// Must be called after a successful run of the plan `trained`. Copies values that only some processes (or parts)
+  /// have updated, such as those of shards, to all holders (or parts). If `record` is not null, adds the recorded run
+  /// of all holders to the recording of rank 0.
   void end_run(const Plan& trained, Recording* record);
-  /// Copies all rows to all processes. Each process has written some of them; its others are zero.
+  /// Completes `rows` in all holders. Each holder has written some of the rows; its other rows must be zero.
   void gather_rows(const Tensor& rows);
 
-  /// On rank 0: sends the status message to the expendable processes.
+  /// On rank 0, sends the status message to the expendable processes. Does nothing in other processes, or if none is
+  /// expendable.
   void announce(const JobStatus& status) const;
 
   using StopRequested = std::function<bool()>;
-  /// In an expendable process: waits for the next status message of a kind, and discards messages of other kinds.
-  /// Throws Error if rank 0 is lost, or a stop is requested.
+  /// In an expendable process, waits for the next status message of the kind, and discards messages of other kinds.
+  /// Throws Error if rank 0 has ended, or `stop_requested` returns true.
   JobStatus receive(JobStatus::Kind kind, const StopRequested& stop_requested = {}) const;
-  /// fit() in an expendable process: takes part in the runs that rank 0 starts. It may begin while they are under way.
-  /// Returns when the fit of rank 0 is over, or `stop_requested` returns true; the other processes go on then. Throws
-  /// Error with the root cause if a run fails, or if rank 0 is lost.
+  /// fit() in an expendable process: takes part in the runs that rank 0 starts, even if the current run began before
+  /// the call. Returns when the fit of rank 0 is over, or when `stop_requested` returns true, in which case the other
+  /// processes continue. Throws Error with the root cause if a run fails, and Error if rank 0 has ended.
   FitResult take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const;
 
  private:

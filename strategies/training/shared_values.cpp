@@ -45,7 +45,7 @@ std::int64_t hash_of(const Versions& versions, TrainingPosition position) {
   return static_cast<std::int64_t>(hash.digest());
 }
 
-/// The position, and the names, dtypes and shapes of the values that follow.
+/// Encodes the position, and for each value its name, number of updates, dtype and shape, without its elements.
 std::vector<std::byte> list_of(const Versions& versions, TrainingPosition position) {
   ByteWriter writer;
   for (const auto* number : numbers_of(position)) writer.put(*number);
@@ -75,13 +75,14 @@ Versions read_list(const Tensor& list, TrainingPosition& position) {
   return versions;
 }
 
-/// The rows of a parameter that a process has. Nothing: all.
+/// The rows of a parameter that an actor of a process updates. Without `rows`: all rows.
 struct HeldPart {
   int process;
   std::optional<RowRange> rows;
 };
 
-/// The processes of the external actors that update each parameter of the first replica.
+/// Returns the parameters of replica 0 that external actors, such as shards, update, by name, with the processes and
+/// rows of these actors.
 std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
   std::map<std::string, std::vector<HeldPart>> holders;
   for (const auto& actor : plan.actors)
@@ -97,7 +98,8 @@ int rank_of(int process, std::span<const int> processes, const std::string& name
   return static_cast<int>(rank - processes.begin());
 }
 
-/// Copies the rows of `root` to all ranks.
+/// Copies the rows of `version` from rank `root` to all ranks; without `rows`, all rows. Raises the number of updates
+/// of `version` to that of the root if it is lower.
 void spread_part(Communicator& group, int root, const std::optional<RowRange>& rows, ParameterStore::Version& version,
                  std::chrono::milliseconds limit) {
   const auto updates = Tensor::from<std::int64_t>({1}, std::vector{version.updates});

@@ -7,22 +7,26 @@
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/transport/communicator.hpp"
 
-// The exchange of parameters and optimizer state between processes, each of which has one rank of the group. All of
-// them call a function that takes the group, which throws Error if one does not within the limit.
+// The exchange of parameters and optimizer state between processes. The functions that take a group are collective: the
+// group has one rank in each process, and all ranks must call the function. It throws Error if a rank does not come
+// within `limit`.
 
 namespace troupe {
 
-/// Sets the stores of all processes to the values, optimizer state and position of rank 0. Only a hash travels if they
-/// are equal already. Broken stores stay unchanged.
+/// Sets the stores of all processes to the values, optimizer state and position of rank 0. If the stores are equal
+/// already, only their hashes are exchanged. A store with broken copies is not changed; if the store of rank 0 has
+/// some, only its position is copied.
 void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit);
 
-/// Copies values that actors of single processes, such as shards, have updated in a run to the stores of all processes
-/// of the group, whose rank r is processes[r].
+/// After a run of `plan`, copies the values that actors such as shards have updated in single processes to the stores
+/// of all processes of the group. Rank r of the group is process processes[r]. Throws Error if such a value lies in a
+/// process outside of the group, or is not whole there.
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit);
 
-/// Copies such values among the stores of the parts in this process; store i belongs to process i. Does nothing while a
-/// store is broken.
+/// After a run of a plan whose parts are all in this process, joins the rows of each parameter that actors of several
+/// parts have updated, and writes them to all stores. stores[i] belongs to part i. Does nothing if a store has broken
+/// copies.
 void join_held_rows(const Stores& stores, const Plan& plan);
 
 }  // namespace troupe

@@ -9,7 +9,7 @@ namespace troupe {
 
 struct SingleUser::State {
   std::string name;
-  std::string closed = {};  // why, or empty
+  std::string closed = {};  // the reason given to close(); empty while use is allowed
   std::mutex mutex = {};
   std::thread::id thread = {};
   int depth = 0;

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Detects the use of one object on two threads at once, and throws Error. Nested use on one thread, from a callback,
-/// is allowed unless the object is closed then.
+/// Detects that two threads use one object at once. The object has a SingleUser as a member and calls use() in its
+/// functions. A thread that uses the object may use it again, in a callback, unless close() forbids it.
 class SingleUser {
  public:
   explicit SingleUser(std::string name);
@@ -15,9 +15,10 @@ class SingleUser {
   SingleUser& operator=(const SingleUser&) = delete;
 
   using Guard = std::unique_ptr<SingleUser, void (*)(SingleUser*)>;
-  /// This thread uses the object while the guard lives. Throws Error if another thread uses it, or if it is closed.
+  /// Marks the object as used by the calling thread while the guard lives. Throws Error if another thread uses the
+  /// object, or if close() forbids its use.
   [[nodiscard]] Guard use();
-  /// While the guard lives, every use of the object throws Error with this reason.
+  /// While the guard lives, use() throws Error with the reason `why`.
   [[nodiscard]] Guard close(std::string why);
 
  private:

@@ -9,7 +9,7 @@ void StepQueue::push(StepMetrics& step) {
   if (count_ == steps_.size()) {
     std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(first_), steps_.end());
     first_ = 0;
-    // The new elements are copies of the step, which have all the memory that later steps need.
+    // The new elements are copies of `step`, so each already owns all the memory that later steps need.
     steps_.resize(std::max(kSteps, 2 * count_), step);
   }
   std::swap(steps_[(first_ + count_) % steps_.size()], step);

@@ -11,18 +11,19 @@
 
 namespace troupe {
 
-/// A queue of steps. It reuses its memory, so that a step allocates nothing.
+/// A queue of the metrics of steps. It reuses the memory of removed steps, so that push() allocates nothing once the
+/// queue is large enough.
 class StepQueue {
  public:
   std::size_t size() const { return count_; }
   /// Step i, the oldest first.
   const StepMetrics& operator[](std::size_t i) const { return steps_[(first_ + i) % steps_.size()]; }
-  /// Appends a step, and exchanges its memory for that of an old one.
+  /// Appends the step. Gives `step` the memory of a removed one in exchange.
   void push(StepMetrics& step);
   /// Removes the oldest step.
   void pop();
 
-  /// Capacity at first: room for the steps between two calls of MetricsLog::take().
+  /// Initial capacity: enough for the steps between two calls of MetricsLog::take().
   static constexpr std::size_t kSteps = 256;
 
  private:
@@ -30,17 +31,17 @@ class StepQueue {
   std::size_t first_ = 0, count_ = 0;
 };
 
-/// Orders the steps of workers that do not wait for each other. A step that was computed again, because a worker was
-/// lost, counts once.
+/// Orders the steps of workers that do not wait for each other. A step that is reported twice, because its worker was
+/// lost and another one computed it again, counts once.
 class StepOrder {
  public:
-  /// A run begins with this step.
+  /// Begins a run whose first step is `first_step`.
   void begin(std::int64_t first_step);
   void add(StepMetrics step);
-  /// The run has ended before `end_step`, and no more steps come. A step whose report was lost is replaced by one
-  /// without rows.
+  /// Ends the run, which consisted of the steps before `end_step`. A step that is missing, because its report was lost
+  /// with a worker, is replaced by a step without rows.
   void end(std::int64_t end_step);
-  /// Removes and returns the next steps, up to the first that is missing.
+  /// Removes and returns the next steps in order, up to the first that is missing.
   std::vector<StepMetrics> take();
 
  private:

@@ -25,75 +25,86 @@ class SharedTraining;
 struct PartSetup;
 
 struct TrainerOptions {
-  /// Seed of everything random: start values, order of the data.
+  /// Seed of all random numbers: the initial values of parameters (unless `parameters` is set), the order of the data,
+  /// and random ops such as dropout.
   std::uint64_t seed = 0;
   Grain grain = Grain::fused;
-  /// See WaitOptions::stall_limit.
+  /// The longest time in which an actor may complete no firing; see WaitOptions::stall_limit. It also limits every wait
+  /// for another process.
   std::chrono::milliseconds stall_limit{60'000};
-  /// If given, records every firing.
+  /// If set, records every firing of an actor in a fit.
   std::shared_ptr<Trace> trace = nullptr;
-  /// Runtimes of the further parts of the plan, for a strategy whose places name several processes, all of which are in
-  /// this process: part 1 on the first runtime, and so on. Each part has its own parameters, which are set to the
-  /// newest values of any part before a run.
+  /// Runtimes for a strategy whose places name several processes that all run as parts of this process: part 0 of a
+  /// plan runs on the trainer's runtime, part i on other_parts[i - 1]. Each part has its own parameter store. Before a
+  /// plan is spawned, all stores are set to the newest values in any of them. Without effect if `cluster` has other
+  /// processes.
   std::vector<Runtime> other_parts = {};
-  /// If given, the other processes of this job run the same program, and each has the part of every plan that its
-  /// rank's places name. All processes make the same calls in the same order. Before each call the parameters and
-  /// position of rank 0 are copied to all.
+  /// The processes of the job, which all run the same program; null: this process alone. Each process runs the actors
+  /// whose places name its rank. All processes must make the same calls in the same order. Before a plan is spawned,
+  /// the parameters and the position of rank 0 are copied to all processes that are not expendable.
   std::shared_ptr<Cluster> cluster = nullptr;
-  /// If given, training continues with these parameters, perhaps of another trainer, from their position. By default
-  /// new ones are initialized by the seed.
+  /// The parameters to train, perhaps shared with another trainer, and the position from which training continues.
+  /// Null: the trainer makes a store, whose parameters are initialized by the seed.
   std::shared_ptr<ParameterStore> parameters = nullptr;
-  /// Metrics that are reported beside the loss. Nothing: those that the loss provides.
+  /// Metrics that are reported besides the loss. If not set: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
 };
 
-/// Trains a model by a strategy. Not thread-safe: a call throws Error while another thread is in one. A handle of the
-/// trainer's parameters may outlive it.
+/// Trains a model by a strategy. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw
+/// Error while another thread is in one of them. The store of shared_parameters() may outlive the trainer.
 class Trainer {
  public:
   Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {});
-  /// Deleted: the trainer keeps a reference to the strategy.
+  /// Deleted: the trainer keeps a reference to the strategy, so the strategy must not be a temporary object.
   Trainer(const Runtime& runtime, const Strategy&& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {}) = delete;
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
 
-  /// Trains on the data for some epochs. Steps and epochs are counted over all fits. A fit after one that was stopped
-  /// in mid-epoch, by max_steps or stop_requested, resumes at the next batch of that epoch if the data has the same
-  /// number of rows and the same batch size; otherwise a new epoch begins. Throws Error that names op, step and replica
-  /// if a step fails. The parameters are those of the step before then, or broken: see ParameterStore::recover().
+  /// Trains on the data for options.epochs epochs. Steps and epochs are numbered over all fits. If the previous fit was
+  /// stopped within an epoch, this fit resumes that epoch at its next batch, provided that the data has the same number
+  /// of rows, batch size and shard layout; otherwise it begins a new epoch. Throws Error if an option is out of range
+  /// or there is no data. If a step fails, throws Error that names op, step and replica; the parameters are then those
+  /// before the failed step, or broken: see ParameterStore::recover().
   FitResult fit(const Dataset& data, const FitOptions& options = {});
-  /// Starts a fit and returns at once; see TrainingRun. Strategy, runtime and trainer must outlive it.
+  /// Starts a fit and returns at once; see TrainingRun. The strategy and the trainer must outlive the run. Throws Error
+  /// like fit(), and in an expendable process.
   std::unique_ptr<TrainingRun> start(const Dataset& data, const FitOptions& options = {});
-  /// Trains on the batches of a user's actor; see BatchSource. An epoch ends when the actor ends it. A fit after one
-  /// that was stopped in mid-epoch resumes at the next batch, whose number the actor gets.
+  /// Trains on the batches of a user's actor; see BatchSource. The actor decides when an epoch ends. If the previous
+  /// fit on a BatchSource with the same `most_rows` was stopped within an epoch, this fit resumes that epoch, and the
+  /// actor gets the number of the next batch. Throws Error in an expendable process.
   FitResult fit(const BatchSource& batches, const FitOptions& options = {});
-  /// Starts such a fit and returns at once.
+  /// Starts a fit on the batches of a user's actor and returns at once; see TrainingRun.
   std::unique_ptr<TrainingRun> start(const BatchSource& batches, const FitOptions& options = {});
-  /// Mean loss and metrics over the data. Zeros if it has no rows.
+  /// Returns the mean loss and the metrics over all rows of the data. If the data has no rows, the loss is 0 and there
+  /// are no metrics. Throws Error if a loss is not finite.
   Metrics evaluate(const Dataset& data);
-  /// Mean loss and metrics over one epoch of an actor's batches.
+  /// Returns the mean loss and the metrics over one epoch of the batches of a user's actor.
   Metrics evaluate(const BatchSource& batches);
-  /// An output of the model, by name or the only one, for all rows in order: [N, ...]. Only the fields that the model
-  /// reads are needed. Every call spawns a plan: to predict often, use a Predictor. In an expendable process all rows
-  /// are zero.
+  /// Returns an output of the model for all rows of the data, in order: a tensor [rows, ...] in host memory. `output`
+  /// names the output; empty: the only one. The data needs only the fields that the model reads. Every call spawns a
+  /// plan: to predict often, use a Predictor. In an expendable process all rows are zero. Throws Error if there is no
+  /// such output, if `output` is empty and the model has several outputs, or if the output does not have one row per
+  /// sample.
   Tensor predict(const Dataset& data, const std::string& output = {});
 
   using Arrays = std::vector<std::pair<std::string, Tensor>>;
-  /// Copies in host memory of the parameters and of buffers such as running statistics. Empty before the first plan.
-  /// Optimizer state, whose names have a slash, is in parameters().
+  /// Returns the parameters and the buffers, such as running statistics, by name, as copies in host memory. Empty
+  /// before the first plan is spawned. Optimizer state, whose names contain a slash, is left out; parameters() has it.
   Arrays parameter_arrays() const;
-  /// Maps the name of a parameter in another model to its name in this one. Nothing: the parameter is left out.
+  /// Maps the name of a parameter in another model to its name in this model. Returns nothing for a parameter that is
+  /// to be left out.
   using ParameterNames = std::function<std::optional<std::string>(const std::string& name)>;
-  /// Sets some or all parameters. Before the first plan they are start values, whose names and shapes are checked when
-  /// the plan is made. Throws Error if the model has no parameter of a name; none is set then. Throws Error if a shape
-  /// differs; the parameters before that one are set then.
+  /// Sets the named parameters; the others keep their values. Before the first plan is spawned, the values become start
+  /// values, whose names and shapes are checked when a plan is spawned. Afterwards, throws Error if the model has no
+  /// parameter of a name; none is set then. Throws Error if a shape or dtype differs; the parameters before that one
+  /// are set then.
   void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
 
-  /// Replaces the parameters that a run has left broken by the newest whole ones of any part. Throws Error if there are
-  /// none.
+  /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see
+  /// TrainerOptions::other_parts. Throws Error if a broken parameter has no whole copy.
   void recover() { troupe::recover(stores_); }
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }
@@ -102,7 +113,7 @@ class Trainer {
   const TrainingSpec& spec() const { return spec_; }
   const Strategy& strategy() const { return strategy_; }
 
-  /// The plan of a fit on this data, in the trainer's grain.
+  /// Returns the plan of a fit on this data, in the trainer's grain. Spawns nothing.
   Plan training_plan(const Dataset& data) const;
 
  private:
@@ -126,7 +137,7 @@ class Trainer {
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
   Stores stores_;                                // stores of all parts; store_ is the first
-  std::shared_ptr<DeviceArrays> device_arrays_;  // shared by all plans
+  std::shared_ptr<DeviceArrays> device_arrays_;  // copies of data sets on devices, shared by all plans
   std::unique_ptr<SharedTraining> shared_;
   SingleUser user_{"trainer"};
 };

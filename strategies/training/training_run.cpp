@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-// Pause between two looks for the reports of other processes.
+// The longest wait of one MetricsLog::take() for the reports of other processes.
 constexpr std::chrono::milliseconds kReportLimit{10};
 
 }  // namespace
@@ -28,7 +28,8 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
   start_epoch();
 }
 
-/// Begins at the position of the parameters. An epoch that was stopped is resumed only if it has the same data.
+/// Sets position_ to the position of the parameters. An epoch that was stopped is resumed only if the data has the same
+/// rows, step size and shard layout; otherwise the next epoch begins.
 void TrainingRun::resume_position() {
   position_ = store_->position();
   const bool same_data =
@@ -75,17 +76,18 @@ void TrainingRun::start_run() {
   source_ended_ = false;
   log_->begin(position_.step);
   plan_->start({position_.step, left, position_.epoch, position_.batch});
-  // A stop before the start had no effect on the plan.
+  // A stop() before plan_->start() had no effect on the plan.
   if (stop_wanted_) plan_->stop();
 }
 
-/// Whether the fit ends because it was stopped. A fit of several processes ends when a run has been stopped for all.
+/// Whether the fit ends because it was stopped. In a fit of several processes only a stop that has ended a run counts,
+/// because all processes know of it.
 bool TrainingRun::stopping() const {
   return plan_->is_shared() ? stopped_ : stop_wanted_.load();
 }
 
-/// The largest number of updates of a parameter, in the newest whole copies. Frozen parameters have none. Nothing if a
-/// parameter has no whole copy.
+/// Returns the largest number of updates among the newest whole copies of the trainable parameters: a parameter that
+/// the optimizer does not train has no updates. Returns nothing if a parameter has no whole copy, or if there is none.
 std::optional<std::int64_t> TrainingRun::updates() const {
   std::optional<std::int64_t> largest;
   for (const auto& entry : store_->entries()) {
@@ -97,7 +99,8 @@ std::optional<std::int64_t> TrainingRun::updates() const {
   return largest;
 }
 
-/// Waits until other processes have reported the last steps of a run that has ended.
+/// Waits until the other processes have reported the last steps of the run that has ended. Throws Error if they do not
+/// within stall_limit_.
 void TrainingRun::note_last_steps() {
   const auto deadline = Clock::now() + stall_limit_;
   log_->end_run(plan_->absent());
@@ -108,7 +111,7 @@ void TrainingRun::note_last_steps() {
   }
 }
 
-/// Counts the completed steps, and keeps them for the callbacks.
+/// Counts the steps that the log has completed since the last call, and keeps them for on_step.
 void TrainingRun::note_steps(std::chrono::milliseconds limit) {
   for (const auto& step : log_->take(limit)) {
     epoch_.add(step);
@@ -137,8 +140,8 @@ void TrainingRun::stop() {
   plan_->stop();
 }
 
-/// Counts the steps of a run, and goes on with the epoch after a pause, or with the next epoch. Returns true once the
-/// fit is over.
+/// Counts the last steps of the run that has ended, stores the position, and calls on_pause or on_epoch or both. Starts
+/// the next run if the fit is not over. Returns true if the fit is over.
 bool TrainingRun::finish_run() {
   stopped_ = plan_->stopped();
   note_last_steps();
@@ -155,7 +158,7 @@ bool TrainingRun::finish_run() {
   store_->set_position(position_);
   in_run_ = false;
   if (skips_epoch) {
-    // The epoch does not count.
+    // An earlier fit has made all steps of this epoch, so the epoch does not count.
     --epochs_;
     start_epoch();
     return over_;
@@ -174,8 +177,9 @@ bool TrainingRun::finish_run() {
   return over_;
 }
 
-/// Notes whether the source has ended the epoch. Returns true if it did so before the first step of this fit: an
-/// earlier fit has made the last step.
+/// Sets source_ended_: whether the source of batches has ended the epoch before the run made all its steps. Returns
+/// true if a user's actor did so before this fit made a step of the epoch, because an earlier fit has made the last
+/// one. Throws Error if the actor has made no batch in the epoch.
 bool TrainingRun::source_is_used_up() {
   const auto steps = position_.batch - begin_.batch;
   const bool ended = !stopping() && steps < steps_requested_;
@@ -186,7 +190,8 @@ bool TrainingRun::source_is_used_up() {
 }
 
 void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
-  // In a shared fit a stop between two epochs takes another run without steps, which ends in all processes.
+  // In a fit of several processes, a stop between two epochs is agreed on by a further run, which ends without steps in
+  // all processes. That run is not reported as an epoch.
   if (stopped_ && epoch_.result().steps == 0 && !result_.epochs.empty()) {
     result_.stopped = over_ = true;
     return;
@@ -198,8 +203,8 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
   start_epoch();
 }
 
-/// Ends the fit after an exception of a callback or a step. The position becomes that of the parameters: a step may
-/// have been reported whose update was never made.
+/// Ends the fit after an exception, or in the destructor. The position is computed from the updates of the parameters,
+/// because a step may have been reported whose update was never made.
 void TrainingRun::end_early() {
   over_ = true;
   note_steps();

@@ -19,41 +19,44 @@ namespace troupe {
 class MetricsLog;
 class SpawnedPlan;
 
-/// The steps of a fit in one epoch.
+/// The metrics of the steps that a fit makes in one epoch.
 struct EpochMetrics {
-  std::int64_t epoch = 0;  ///< from 0
+  std::int64_t epoch = 0;  ///< number of the epoch over all fits, from 0
   Metrics training;
-  double seconds = 0.0;  ///< time of training alone
+  double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
   bool complete = true;  ///< false if the fit was stopped before the last batch of the epoch
 };
 
 struct FitOptions {
-  /// Number of epochs. The rest of an epoch in which the last fit on this data was stopped counts as one.
+  /// Number of epochs. The rest of an epoch that the previous fit left incomplete counts as one.
   std::int64_t epochs = 1;
-  /// The fit stops after this number of its steps.
+  /// If set, the fit ends after this number of steps, counted from its own first step.
   std::optional<std::int64_t> max_steps = {};
-  /// Called for every step in order, about ten times a second for all steps since then, while training goes on. To end
-  /// a fit at an exact step, use max_steps. It must not use the trainer or its parameters, which are being written. All
-  /// callbacks run on the thread that waits for or advances the run. If one throws, the run is ended in order and the
-  /// exception is passed on.
+  /// Called for every step in order, while training continues: about ten times a second it is called for all steps
+  /// completed since the last time. To end a fit at an exact step, use max_steps. It must use neither the trainer nor
+  /// its parameters, which the run writes. All callbacks of these options run on the thread that calls
+  /// TrainingRun::wait() or advance(). If a callback throws, the run ends at the same step for all replicas, and that
+  /// call rethrows the exception.
   std::function<void(const StepMetrics&)> on_step = {};
-  /// Called between two epochs. It may use the trainer, for example to evaluate. After another fit, this one goes on
-  /// where that fit ended.
+  /// Called at the end of every epoch, also an incomplete one, between two runs. It may use the trainer, for example to
+  /// evaluate or for another fit. This fit then continues from the position where the other fit ended.
   std::function<void(const EpochMetrics&)> on_epoch = {};
-  /// After every `pause_every` steps of this fit, training pauses and on_pause is called with the means of the steps
-  /// since the last pause. It may use the trainer like on_epoch. Pauses change no bit of the steps.
+  /// If set, training pauses after every `pause_every` steps of this fit, and on_pause is called with the means of the
+  /// steps since the last pause. on_pause may use the trainer like on_epoch. A pause does not change the results of the
+  /// steps.
   std::optional<std::int64_t> pause_every = {};
   std::function<void(const Metrics&)> on_pause = {};
-  /// Called about ten times a second, and after on_epoch and on_pause. True ends the fit at the same step for all
-  /// replicas.
+  /// Called about ten times a second, and after on_epoch and on_pause. If it returns true, the fit ends, at the same
+  /// step for all replicas.
   std::function<bool()> stop_requested = {};
-  /// Whether a step whose loss is not finite ends the fit with an Error, or is skipped. In both cases it makes no
-  /// update. A few later steps may have been made when the run ends.
+  /// Whether a step whose loss is not finite ends the fit with an Error, or is skipped. In both cases the step makes no
+  /// update. If it ends the fit, a few later steps may still be made.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
-  /// For a strategy with shards: the file to which rank 0 writes the order of their events; see Recording. Nothing is
-  /// written if the fit fails.
+  /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards; see
+  /// Recording. Empty: none. Nothing is written if the fit fails.
   std::string record = {};
-  /// A recorded file: the fit repeats the recorded one to the bit. Every process with shards reads the file.
+  /// A file written by `record`: the fit repeats the recorded fit to the bit. Every process that is not expendable
+  /// reads the file. Empty: none.
   std::string replay = {};
 };
 
@@ -61,53 +64,57 @@ struct FitOptions {
 struct FitResult {
   std::int64_t steps = 0;
   std::int64_t rows = 0;
-  double seconds = 0.0;  ///< time of training alone
+  double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
   bool stopped = false;  ///< stop_requested or stop() ended the fit
   std::vector<EpochMetrics> epochs;
-  Staleness staleness;  ///< staleness of the gradients of its steps
+  Staleness staleness;  ///< staleness of the gradients of all steps of the fit
 };
 
-/// The rows of an epoch's data. kUnknown: the batches come from an actor, which decides when an epoch ends.
+/// The size of an epoch. If `rows` is kUnknown, the batches come from a user's actor, which decides when an epoch ends.
 struct EpochRows {
   static constexpr std::int64_t kUnknown = -1;
 
   std::int64_t rows = 0;
+  /// Rows of a training step.
   std::int64_t batch_rows = 1;
-  std::int64_t layout = 0;  ///< ShardLayout::hash()
+  std::int64_t layout = 0;  ///< ShardLayout::hash() of the data
 };
 
-/// The trainer's work at the end of runs and of the fit.
+/// Callbacks for the trainer's own work at the end of the runs of a fit and at the end of the fit.
 struct TrainingHooks {
-  /// Called when a run has succeeded, before its end is reported.
+  /// Called with the plan when a run has succeeded, before on_step reports its last steps.
   std::function<void(const Plan&)> on_run_end = {};
-  /// Called once when the fit is over, whether it has succeeded or not.
+  /// Called once, at the end of wait() or else by the destructor. `succeeded` is false if the fit has failed or was
+  /// given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
 };
 
-/// A fit in progress. The actors train on their own threads. This object passes their metrics to the callbacks, and
-/// starts one epoch after the other. Either call wait(), or call advance() after each callback of on_progress(), as an
-/// actor does, which must not wait. Not thread-safe, except for stop().
+/// A fit in progress: one run of the plan after another, each at most an epoch long. The actors train on the threads of
+/// the runtime. This object passes their metrics to the callbacks of FitOptions, and starts the runs. Call wait(), or,
+/// on a thread that must not block, such as an actor's, call advance() after each callback of on_progress(). Not
+/// thread-safe, except for stop().
 class TrainingRun {
  public:
-  /// `data` has the rows of an epoch and of a batch.
+  /// Starts the first run. `data` is the size of an epoch.
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
               std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
-  /// Ends a run that is in progress at once. Its parameters may be left broken.
+  /// Ends a run that is in progress at once, which may leave the parameters broken.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  /// Sets the callback for every time that advance() has more to do than to report steps. It is called on any thread,
-  /// perhaps before this function returns. An actor posts a message to itself in it.
+  /// Sets the callback that asks for a call of advance(). It is called whenever a run is over, on any thread, perhaps
+  /// before on_progress() returns. An actor's callback posts a message to the actor.
   void on_progress(std::function<void()> callback);
-  /// Calls the callbacks of the options for the steps and epochs that have ended, and starts the next epoch. Returns
-  /// true once the fit is over. Throws Error with the root cause if a step failed, or with a report if the run has
-  /// stalled. Rethrows the exception of a callback once the run has ended in order. After an exception the fit is over.
-  /// Stalls are detected only here, so call it now and then even without a callback.
+  /// Calls the callbacks of FitOptions for the steps and epochs that have ended, and starts the next run. Returns true
+  /// once the fit is over. Throws Error with the root cause if a step failed, or with a report if the run has stalled.
+  /// If a callback of FitOptions threw, rethrows its exception once the run has ended. After an exception the fit is
+  /// over. A stall is detected only in advance() and wait(), so call advance() from time to time even if on_progress()
+  /// has not called back.
   bool advance();
-  /// Ends the fit at the same step for all replicas.
+  /// Ends the fit at the same step for all replicas. Thread-safe.
   void stop();
-  /// Waits for the end. Throws like advance().
+  /// Waits for the end of the fit and returns its result. Throws like advance().
   FitResult wait();
 
   bool over() const { return over_; }
@@ -142,12 +149,12 @@ class TrainingRun {
   TrainingHooks hooks_;
   EpochRows data_;
   TrainingPosition position_;
-  TrainingPosition begin_;            // position at the begin of the run
-  std::int64_t steps_requested_ = 0;  // steps requested of the run
-  bool source_ended_ = false;         // the run had fewer steps because the source had ended
+  TrainingPosition begin_;            // position at the start of the run
+  std::int64_t steps_requested_ = 0;  // steps that the run may make at most
+  bool source_ended_ = false;         // the run made fewer steps because the source of batches had ended the epoch
   std::optional<std::int64_t> updates_before_;
   bool in_run_ = false;       // true from the start of a run until its position is in the store
-  std::exception_ptr error_;  // exception of a callback, kept until the run has ended
+  std::exception_ptr error_;  // exception caught by advance(), kept until the run has ended
   std::vector<StepMetrics> unreported_;
   FitResult result_;
   MetricsSum epoch_;

@@ -18,7 +18,8 @@ namespace {
 using device::GroupWatch;
 using device::LaunchedWork;
 
-/// A device of a group, its ranks, and the stream for what is done there. Used by one thread at a time.
+/// A device of a group, the ranks on the device, and the stream on which the group launches work there. Used by one
+/// thread at a time.
 class Member {
  public:
   explicit Member(Device device) : device_(device), stream_(backend_of(device).make_stream(device)) {}
@@ -27,8 +28,8 @@ class Member {
   Stream& stream() { return *stream_; }
   std::vector<std::size_t>& ranks() { return ranks_; }
 
-  /// Launches the sum over all ranks' inputs of some of their elements. What lies on other devices is copied here
-  /// first. The output may be a part of one of the inputs.
+  /// Launches the sum of the elements of `slice` over the inputs of all ranks. Elements on other devices are first
+  /// copied to this device. `output` may be the same slice of one of the inputs.
   void sum(Communicator::Parts parts, const Slice& slice, const Tensor& output) {
     if (slice.count == 0) return;
     const auto inputs = inputs_here(parts, slice);
@@ -46,8 +47,9 @@ class Member {
   }
 
  private:
-  using Size = std::tuple<DType, std::int64_t, std::size_t>;  // elements, number of inputs
-  /// Not all kernels are kept if the sizes change all the time.
+  using Size = std::tuple<DType, std::int64_t, std::size_t>;  // dtype, elements, number of inputs
+  /// The most kernels that are kept. Before one more is made all are dropped, so that changing sizes do not fill the
+  /// memory.
   static constexpr std::size_t kMostKernels = 256;
 
   std::vector<Tensor> inputs_here(Communicator::Parts parts, const Slice& slice) {
@@ -68,7 +70,8 @@ class Member {
     return inputs;
   }
 
-  /// Kernels are prepared once for each size.
+  /// Returns the kernel that adds inputs of this size. It is made when the size is first used, and may need a larger
+  /// scratch_, which all kernels share.
   Kernel& kernel_of(const Size& size) {
     if (kernels_.size() >= kMostKernels && !kernels_.contains(size)) kernels_.clear();
     auto& kernel = kernels_[size];
@@ -88,8 +91,9 @@ class Member {
   Tensor scratch_, staging_;
 };
 
-/// See make_device_group. What is launched goes round twice: every device sums a slice of all tensors, in the tensor of
-/// its first rank; then it copies the other devices' slices, and all to its other ranks.
+/// See make_device_group. An all_reduce has two rounds: first every device sums one slice of the tensors of all ranks
+/// into the tensor of its first rank; then every device copies the other devices' slices into that tensor, and the
+/// whole tensor to its other ranks.
 class DeviceGroup final : public Communicator {
  public:
   DeviceGroup(const std::vector<Device>& devices, const DeviceGroupOptions& options) : watch_(options.limit, {}) {
@@ -183,7 +187,8 @@ class DeviceGroup final : public Communicator {
     }
   }
 
-  /// The events after all work of all devices, by rank: no rank reads the tensors any more.
+  /// Returns an event for each rank, by rank, on the device of the rank. When it is done, the work of all devices is
+  /// done, so no rank reads the tensors any more.
   std::vector<Event> all_done() {
     const auto record = [&] {
       std::vector<Event> events;
@@ -201,9 +206,9 @@ class DeviceGroup final : public Communicator {
   }
 
   std::vector<DeviceRank> local_;
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // guards the members below except watch_
   std::vector<std::unique_ptr<Member>> members_;
-  std::vector<std::size_t> member_of_;  // by rank
+  std::vector<std::size_t> member_of_;  // index in members_, by rank
   std::int64_t number_ = 0;
   GroupWatch watch_;
 };

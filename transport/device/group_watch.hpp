@@ -17,19 +17,20 @@
 
 namespace troupe::device {
 
-/// A collective as its group's watch sees it. Thread-safe.
+/// The state of a collective as far as GroupWatch needs it. Thread-safe.
 class Watched {
  public:
-  /// `what` names the collective in texts. `parts` has the part of every rank of this process.
+  /// `what` names the collective in error texts. `parts` has the part of every rank of this process.
   Watched(std::string what, Communicator::Parts parts) : what_(std::move(what)) {
     for (const auto& part : parts) ready_.push_back(part.ready);
   }
   virtual ~Watched() = default;
 
-  /// True if a rank of this process waits in the collective, or has completed it.
+  /// True if the tensors of at least one rank of this process are ready, so that the rank waits in the collective or
+  /// has completed it.
   bool has_begun() const { return std::ranges::any_of(ready_, &Event::done); }
   virtual bool is_done() const = 0;
-  /// The collective, and what it waits for: see Work::waits_for.
+  /// The name of the collective and the ranks or devices that it waits for, as in Work::waits_for.
   virtual std::string description() const = 0;
 
  protected:
@@ -41,29 +42,31 @@ class Watched {
   std::vector<Event> ready_;
 };
 
-/// The end of a group: a thread that watches the time of its collectives, and the reason once the group has ended.
-/// Thread-safe.
+/// Ends a group of devices and keeps the reason. A caller may end the group; a thread of this object, the watch's
+/// thread, ends it if a collective takes longer than the limit, or if a library reports a failure. Thread-safe.
 class GroupWatch {
  public:
   struct Hooks {
-    /// Returns a failure that a library has found, or null. Any thread.
+    /// Returns a failure that a library has found, or null. Called on any thread.
     std::function<FailurePtr()> look = {};
-    /// Releases the devices of a group that has ended by itself.
+    /// Releases the devices of a group that fail() has ended.
     std::function<void(const FailurePtr&)> release = {};
   };
 
-  /// The hooks are called on the watch's thread until it is destroyed, which waits for them.
+  /// `limit` is the time that a collective may take. The hooks are called on the watch's thread; failure() also calls
+  /// `look` on the caller's thread. The destructor waits until the watch's thread calls no hook any more.
   GroupWatch(std::chrono::milliseconds limit, Hooks hooks);
   ~GroupWatch();
   GroupWatch(const GroupWatch&) = delete;
   GroupWatch& operator=(const GroupWatch&) = delete;
 
   std::chrono::milliseconds limit() const { return limit_; }
-  /// Watches a collective from now on, after those before.
+  /// Watches a collective after those that were added before: the limit counts for the first one that is not done. Does
+  /// nothing if the group has ended.
   void add(std::shared_ptr<const Watched> collective);
 
-  /// Returns the result of a function that begins a collective. The group ends by itself if the function throws. Throws
-  /// Aborted if the group has ended.
+  /// Calls a function that begins a collective and returns its result. If the function throws, ends the group as fail()
+  /// does, and rethrows. Throws Aborted if the group has ended before.
   template <class Function>
   auto begin(Function function) {
     check();
@@ -76,11 +79,14 @@ class GroupWatch {
   }
   /// Throws Aborted if the group has ended.
   void check() const { abort_.check(); }
-  /// The reason why the group has ended; null if it has not.
+  /// Returns the reason why the group has ended; null if it has not. Asks the hook `look` first, and ends the group if
+  /// the hook returns a failure.
   FailurePtr failure();
-  /// Ends the group from outside, and forgets its collectives. Returns false if it had ended before.
+  /// Ends the group for a caller: neither the callback of on_failed() nor the hook `release` is called. Drops the
+  /// collectives. Returns false if the group had ended before; then the reason stays the first one.
   bool end(FailurePtr failure);
-  /// Ends the group by itself: the thread calls the callback of on_failed(), and then releases the devices.
+  /// Ends the group after a failure: the watch's thread calls the callback of on_failed(), and then the hook `release`.
+  /// Does nothing if the group has ended before.
   void fail(FailurePtr failure);
   /// See Communicator::on_failed.
   void on_failed(Communicator::OnFailed callback);
@@ -89,12 +95,13 @@ class GroupWatch {
   using Clock = std::chrono::steady_clock;
 
   void work();
-  /// Forgets what is done. A failure if the first of the others is late.
+  /// Drops the collectives that are done. Returns a failure if the first of the others has taken longer than the limit,
+  /// else null.
   FailurePtr look_at_first();
   void drop_done();
   void tell(std::unique_lock<std::mutex>& lock);
 
-  const std::chrono::milliseconds limit_, interval_;  // between looks while collectives are pending
+  const std::chrono::milliseconds limit_, interval_;  // interval_: between two looks while collectives are pending
   const Hooks hooks_;
   Abort abort_;
   std::mutex callback_mutex_;
@@ -102,7 +109,7 @@ class GroupWatch {
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::shared_ptr<const Watched>> pending_;
-  bool watching_ = false;  // true from the first collective until all are done and the library was asked after that
+  bool watching_ = false;                   // true from the first pending collective until the thread sees none pending
   std::optional<Clock::time_point> begun_;  // when the first pending collective was seen to have begun
   FailurePtr to_tell_;
   bool ending_ = false;

@@ -4,11 +4,11 @@
 
 namespace troupe::device {
 
-/// A collective of which all is launched.
+/// A collective whose work is launched on all devices of this process.
 class LaunchedWork final : public Work, public Watched {
  public:
-  /// The ranks are for texts. `done` has the events after which the ranks of this process have done. `ranks` is the
-  /// number of all ranks.
+  /// `local` has the ranks of this process, `ranks` is the number of all ranks; both only name ranks in error texts.
+  /// `done` has, for each local rank, the event after which its part of the collective is complete.
   LaunchedWork(std::string what, Communicator::Parts parts, std::vector<DeviceRank> local, std::vector<Event> done,
                int ranks)
       : Watched(std::move(what), parts), local_(std::move(local)), done_(std::move(done)), ranks_(ranks) {}
@@ -26,9 +26,9 @@ class LaunchedWork final : public Work, public Watched {
   const int ranks_;
 };
 
-/// `rank 1 (cuda:1)`, or `ranks 1 (cuda:1) and 2 (cuda:2)`.
+/// Returns `rank 1 (cuda:1)`, or `ranks 1 (cuda:1) and 2 (cuda:2)`.
 std::string names_of(const std::vector<DeviceRank>& ranks);
-/// The ranks from 0 to `ranks` that are not in this process: `rank 1`, or `ranks 2 and 3`.
+/// Names the ranks below `ranks` that are not in `local`: returns `rank 1`, or `ranks 2 and 3`.
 std::string names_of_others(const std::vector<DeviceRank>& local, int ranks);
 
 }  // namespace troupe::device

@@ -9,13 +9,13 @@
 namespace troupe {
 
 struct DeviceGroupOptions {
-  /// How long a collective may take.
+  /// The time that a collective may take, counted from when the first rank of this process is ready for it.
   std::chrono::milliseconds limit{30'000};
 };
 
-/// A group of devices of this process, rank r on `devices[r]`, of one kind; several ranks may share a device. Sums are
-/// made by the devices' own kernels, in rank order: the bits of make_local_group(). Throws Error if there is no such
-/// device, or if the kinds differ.
+/// Makes a group of devices of this process, with rank r on `devices[r]`. The devices must have one type; several ranks
+/// may share a device. Kernels on the devices add in rank order, so a sum has the same bits as one of
+/// make_local_group(). Throws Error if `devices` is empty, if a device does not exist, or if the types differ.
 std::shared_ptr<Communicator> make_device_group(const std::vector<Device>& devices,
                                                 const DeviceGroupOptions& options = {});
 

@@ -32,7 +32,7 @@ constexpr std::size_t kMaxBytes = 65'536;
 void write(const std::string& path, const std::vector<std::byte>& bytes) {
   if (std::filesystem::exists(path))
     throw Error("share", "'" + path + "' exists; it may hold what is left of another job");
-  // Another file is written and renamed: the other ranks see the whole file or none.
+  // The bytes are written to a temporary file that is then renamed, so that the other ranks see the whole file or none.
   const auto aside = path + "." + std::to_string(getpid());
   std::ofstream file(aside, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -43,10 +43,11 @@ void write(const std::string& path, const std::vector<std::byte>& bytes) {
   if (error) throw Error("share", "'" + path + "' cannot be made: " + error.message());
 }
 
-/// The first message of a rank, so that a stranger is not taken for one; and the answer of rank 0, before the bytes.
+/// The first message of a rank to rank 0, by which rank 0 tells ranks from other programs that connect. Rank 0 answers
+/// with the same struct before it sends the bytes.
 struct Greeting {
   std::array<char, 8> word{'t', 'r', 'o', 'u', 'p', 'e', '/', '1'};
-  std::uint32_t number = 0;  // the rank; the number of bytes
+  std::uint32_t number = 0;  // in the message: the rank; in the answer: the number of bytes
 };
 
 class Socket {
@@ -61,7 +62,7 @@ class Socket {
   explicit operator bool() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
 
-  /// False if it takes longer than until the deadline.
+  /// Waits until the socket is ready for `events`. Returns false if the deadline passes first, or if poll() fails.
   bool wait(short events, Clock::time_point deadline) const {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd entry{descriptor_, events, 0};
@@ -124,7 +125,8 @@ Socket listen_at(const std::string& address, int ranks) {
   throw Error("share", "rank 0 cannot listen at '" + address + "': " + reason);
 }
 
-/// Returns the rank that has come, once it has the bytes, or -1 for a stranger.
+/// Sends the bytes to a visitor. Returns the visitor's rank, or -1 if the visitor is no rank of the group or does not
+/// have all bytes by the deadline.
 int serve(const Socket& visitor, int ranks, const std::vector<std::byte>& bytes, Clock::time_point deadline) {
   Greeting greeting;
   const Greeting answer{.number = static_cast<std::uint32_t>(bytes.size())};
@@ -141,7 +143,7 @@ void serve_all(const std::string& address, int ranks, const std::vector<std::byt
   for (int rank = 1; rank < ranks; ++rank) missing.insert(rank);
   while (!missing.empty() && listener.wait(POLLIN, deadline)) {
     const Socket visitor(accept4(listener.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    // A stranger that says nothing must not keep the ranks waiting.
+    // Each visitor has 1 second, so that a program that connects and sends nothing does not keep the ranks waiting.
     if (visitor)
       missing.erase(serve(visitor, ranks, bytes, std::min(deadline, Clock::now() + std::chrono::seconds(1))));
   }
@@ -161,10 +163,12 @@ bool connect_to(const Socket& socket, const addrinfo& at, Clock::time_point dead
          getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
-/// The bytes, or nothing if rank 0 does not listen yet.
+/// Asks rank 0 at an address for the bytes. Returns no bytes if rank 0 does not listen there yet, or if the answer is
+/// not complete and correct by the deadline.
 std::vector<std::byte> ask(const addrinfo& at, int rank, Clock::time_point deadline) {
   const Socket peer(socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol));
-  // An address that never answers must not keep the others from being tried.
+  // Connecting takes at most 1 second, so that an address that never answers leaves time for the host's other
+  // addresses.
   if (!connect_to(peer, at, std::min(deadline, Clock::now() + std::chrono::seconds(1)))) return {};
   const Greeting greeting{.number = static_cast<std::uint32_t>(rank)};
   Greeting answer;

@@ -86,7 +86,7 @@ class HierarchicalCommunicator final : public Communicator {
   }
 
   const Hierarchy parts_;
-  const hierarchy::Layout layout_;  // machines of the ranks
+  const hierarchy::Layout layout_;  // the distribution of the ranks over machines
   std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
 };
 

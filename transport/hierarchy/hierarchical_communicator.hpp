@@ -7,24 +7,26 @@
 
 namespace troupe {
 
-/// The parts of a rank's communicator over several machines.
+/// The communicators from which make_hierarchical_communicator() makes one over several machines, for one rank.
 struct Hierarchy {
   /// The machine of every rank, by rank.
   std::vector<int> machine_of;
-  /// All ranks; for all collectives except sums and broadcasts.
+  /// A communicator of all ranks. It does all collectives except all_reduce and broadcast, and passes messages.
   std::shared_ptr<Communicator> all;
-  /// The ranks of this machine in their order, twice: for sums, and to pass on the results of the other machines. Null
-  /// if the rank is alone on its machine.
+  /// Two communicators of the ranks of this machine in ascending order. `inside` does the first stage: sums, and
+  /// broadcasts from a root on this machine. `spread` does the last: it broadcasts the results of `across`. Null if the
+  /// rank is alone on its machine.
   std::shared_ptr<Communicator> inside, spread;
-  /// The first rank of every machine, in the order of those ranks. Null on the others.
+  /// A communicator of the first rank of every machine, in ascending order of these ranks. Null on all other ranks.
   std::shared_ptr<Communicator> across;
-  /// The ranks of this machine have summed before, so all_reduce() takes the tensor of the first of them only.
+  /// True if the ranks of every machine sum among themselves before they call all_reduce(), which then adds the tensors
+  /// of the machines' first ranks alone. reduce_scatter() then throws Error.
   bool once_per_machine = false;
 };
 
-/// A communicator that sums and broadcasts inside every machine first, and then across machines, so that every sum
-/// crosses the network once a machine. The result is the sum of the machines' sums, each in rank order. Throws Error if
-/// the parts do not fit together.
+/// Makes a communicator that sums and broadcasts inside a machine first, then between machines, so that a tensor
+/// crosses the network once for each machine and not for each rank. A sum is the sum of the machines' sums. Both are in
+/// rank order if the parts sum in rank order. Throws Error if the parts do not fit together.
 std::shared_ptr<Communicator> make_hierarchical_communicator(Hierarchy hierarchy);
 
 }  // namespace troupe

@@ -7,24 +7,26 @@
 
 namespace troupe {
 
-/// The parts of a group of devices in several processes, seen from one of them.
+/// The groups from which make_hierarchical_device_group() makes one over several processes, for one process.
 struct DeviceHierarchy {
   /// The process of every rank, by rank.
   std::vector<int> process_of;
-  /// The ranks of this process, numbered in their order.
+  /// A group of the ranks of this process on their devices, numbered from 0 in ascending order.
   std::shared_ptr<Communicator> inside;
-  /// One rank a process, in the order of their first ranks, on the host. The group owns it.
+  /// A communicator on the host with one rank for each process, in the order of the first ranks of the processes. No
+  /// other code may use it.
   std::shared_ptr<Communicator> across;
   DeviceGroupOptions options = {};
-  /// The ranks of this machine, numbered in their order, if some are in other processes and the devices can sum
-  /// together: they do before `across` does, which then takes the sum of a machine from the process of its first rank
-  /// alone. Null: each process sums its own.
+  /// A group of the ranks of this machine, in all of its processes, on their devices, numbered from 0 in ascending
+  /// order. The devices sum over this group before `across` does. `across` must then take the sum of a machine from the
+  /// process of the machine's first rank alone: see Hierarchy::once_per_machine. Null if every process sums over
+  /// `inside`.
   std::shared_ptr<Communicator> machine = {};
 };
 
-/// A group that sums on the devices of every process or machine first, and then across these through memory of the
-/// host. A sum is that of their sums: the same bits on all ranks and from run to run. Throws Error if the parts do not
-/// fit together.
+/// Makes a group that sums on the devices of every process, or of every machine with `machine`, and then adds these
+/// sums through memory of the host. A sum has the same bits on all ranks and from run to run. Throws Error if the parts
+/// do not fit together.
 std::shared_ptr<Communicator> make_hierarchical_device_group(DeviceHierarchy hierarchy);
 
 }  // namespace troupe

@@ -19,14 +19,15 @@ class HierarchicalWork final : public StagedWork {
 
   const Event& done(std::size_t local) const override { return staged_->done.at(local); }
   std::string waits_for(std::size_t /*local*/) const override { return staged_->description(); }
-  /// The work is that of several ranks, which may end one after the other.
+  /// Does nothing: the work belongs to several ranks, and one rank may destroy its origin while others advance the
+  /// work.
   void set_origin(const Failure* /*origin*/) override {}
 
  private:
   std::shared_ptr<StagedParts> staged_;
 };
 
-/// The device whose memory meets the host's.
+/// The device of the first local rank, which exchanges tensors with the host. Throws Error if a group is missing.
 Device first_device(const DeviceHierarchy& parts) {
   if (!parts.inside || !parts.across)
     throw Error("communicator", "a hierarchy of devices needs a group inside the process and one across processes");
@@ -75,7 +76,7 @@ std::shared_ptr<Work> HierarchicalGroup::begin(CollectiveKind kind, Parts parts,
 std::shared_ptr<Work> HierarchicalGroup::begin_stages(const CallSignature& call, Parts parts) {
   const auto staged =
       std::make_shared<StagedParts>(queue_, to_string(call) + " (collective " + std::to_string(number_++) + ")", parts);
-  // The work keeps the group.
+  // The work holds the group through this function.
   const auto give_up = [group = shared_from_this()](const FailurePtr& failure) { group->watch_.fail(failure); };
   const auto work = std::make_shared<HierarchicalWork>(stages_of(call, staged), give_up, staged);
   watch_.add(staged);
@@ -87,7 +88,8 @@ void HierarchicalGroup::abort(FailurePtr failure) {
 }
 
 void HierarchicalGroup::release(const FailurePtr& failure) {
-  // A stage that waits inside of a part, and holds the queue, goes on when the part has ended.
+  // The groups end before the queue fails: a stage that waits in a group holds the queue's lock until the group has
+  // ended.
   if (parts_.machine) parts_.machine->abort(failure);
   parts_.inside->abort(failure);
   parts_.across->abort(failure);

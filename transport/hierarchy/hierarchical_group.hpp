@@ -14,8 +14,9 @@
 
 namespace troupe::device {
 
-/// The tensors and events of a collective of several stages. The stages write it one after the other. The group's watch
-/// sees the collective in it, and keeps neither the work nor the group.
+/// The tensors and events of a collective that has several stages. The stages, which run one after the other, change
+/// this object. The group's watch holds it in place of the collective's work, which holds the group: the watch is a
+/// member of the group and must not keep it alive.
 struct StagedParts final : Watched {
   StagedParts(std::shared_ptr<hierarchy::StageQueue> stage_queue, std::string what, Communicator::Parts given)
       : Watched(std::move(what), given),
@@ -28,10 +29,11 @@ struct StagedParts final : Watched {
   std::string description() const override;
 
   const std::shared_ptr<hierarchy::StageQueue> queue;
-  std::weak_ptr<hierarchy::StagedCollective> collective;  // set once it has begun
-  /// The parts as given; dropped once all is launched.
+  std::weak_ptr<hierarchy::StagedCollective> collective;  // its state in the queue; set when the work is made
+  /// The parts that the caller gave; dropped once the last stage is launched.
   std::vector<Part> parts;
-  /// The tensors that the devices sum or pass on: those of the parts, or scratch memory.
+  /// One part for each local rank, whose input the devices sum or broadcast in place: the caller's input, the output of
+  /// an all_gather, or the scratch memory of a reduce_scatter or a scatter.
   std::vector<Part> in_place;
   std::shared_ptr<Buffer> sent, received;
   std::vector<std::shared_ptr<Buffer>> scratch;  // by local rank
@@ -39,8 +41,9 @@ struct StagedParts final : Watched {
   std::atomic<bool> is_launched = false;
 };
 
-/// See make_hierarchical_device_group. Every collective has three stages: on the devices and down to the host; across
-/// processes; up again and to all devices.
+/// See make_hierarchical_device_group. Every collective has three stages. In the first, the devices do the collective
+/// inside this process or machine and copy the result to the host; in the second, the processes do it on host memory;
+/// in the third, the result is copied to the first device, which broadcasts it to the other devices of the process.
 class HierarchicalGroup final : public Communicator, public std::enable_shared_from_this<HierarchicalGroup> {
  public:
   explicit HierarchicalGroup(DeviceHierarchy parts);
@@ -56,7 +59,8 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 
  private:
-  /// The streams for copies of a local rank: what goes up must not wait for what goes down after it.
+  /// The scratch memory of a local rank, and its streams for copies: `down` from the device to the host, `up` from the
+  /// host to the device. There are two, so that a copy up does not wait for the copy down of a later collective.
   struct Lane {
     std::unique_ptr<Stream> down, up;
     Buffers scratch;
@@ -66,16 +70,18 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::shared_ptr<Work> begin_stages(const CallSignature& call, Parts parts);
   void release(const FailurePtr& failure);
 
-  // The stages; in hierarchical_stages.cpp. The queue runs one of them at a time.
+  // The functions of the stages, in hierarchical_stages.cpp. The queue calls one stage at a time.
   hierarchy::Stages stages_of(const CallSignature& call, const Staged& staged);
   hierarchy::Stages sum_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages broadcast_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages gather_stages(const CallSignature& call, const Staged& staged);
-  /// The stages of a collective in place, in scratch memory of which every rank takes its part.
+  /// Makes the stages of a reduce_scatter or a scatter from `in_place`, the stages of an all_reduce or a broadcast.
+  /// These work in scratch memory, from which every rank copies its part to its output.
   hierarchy::Stages in_scratch(const CallSignature& call, const Staged& staged, hierarchy::Stages in_place);
   std::shared_ptr<Work> sum_and_fetch(const Staged& staged);
   std::shared_ptr<Work> pass_on_and_fetch(const Staged& staged, int root);
-  /// Takes over the events of a collective of some of the ranks. Throws Error if it is not launched.
+  /// Sets the `done` events of `staged` to those of `work`, a collective of parts_.inside or parts_.machine. Throws
+  /// Error if that collective is not launched completely.
   void note_launched(const Staged& staged, Work& work) const;
   std::shared_ptr<Work> fetch_all(const Staged& staged);
   std::shared_ptr<Work> put_sum(const Staged& staged);
@@ -84,19 +90,20 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   void copy_to_scratch(const CallSignature& call, const Staged& staged);
   std::shared_ptr<Work> fetch(const Staged& staged);
   std::shared_ptr<Work> fetched(const Staged& staged);
-  /// Copies to all devices what goes up to the first from `source`.
+  /// Broadcasts the tensor of the first local rank to the other local ranks, after the copies on lanes_[0].up, which
+  /// write it from the host memory `source`.
   void pass_on(const Staged& staged, Buffer& source);
   std::shared_ptr<Work> launched(const Staged& staged);
 
   DeviceHierarchy parts_;
-  hierarchy::Layout layout_;  // processes of the ranks
-  int outer_ = 0;             // the number of this process
+  hierarchy::Layout layout_;  // the distribution of the ranks over processes
+  int outer_ = 0;             // the number of this process in layout_
   std::vector<DeviceRank> local_;
   std::mutex mutex_;  // guards the order in which collectives begin, and their numbers
   std::int64_t number_ = 0;
   std::shared_ptr<hierarchy::StageQueue> queue_ = std::make_shared<hierarchy::StageQueue>();
   std::vector<Lane> lanes_;  // by local rank
-  Buffers buffers_;          // on the host
+  Buffers buffers_;          // pinned memory of the host
   GroupWatch watch_;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 using hierarchy::Stages;
 
-/// Complete when a device has come to a point in its work.
+/// Work that is complete when an event of a device is done. Rethrows the error of the device's work before the event.
 class EventWork final : public Work {
  public:
   explicit EventWork(Event event) : event_(std::move(event)) {}
@@ -32,7 +32,7 @@ void launch_copy(Stream& stream, const Tensor& from, const Tensor& to) {
   if (from.bytes() > 0) stream.copy(to.address(), from.address(), from.bytes());
 }
 
-/// Bytes of a tensor, as a tensor.
+/// A view of `count` bytes of a tensor, from byte `first` on, as a uint8 tensor.
 Tensor bytes_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   return tensor.view(Shape{count}, DType::uint8, static_cast<std::size_t>(first));
 }
@@ -76,7 +76,8 @@ Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Stag
 }
 
 Stages HierarchicalGroup::gather_stages(const CallSignature& call, const Staged& staged) {
-  // Processes that have fewer ranks than others send as much.
+  // Every process sends as many bytes as the one with the most ranks, because the inputs of an all_gather have one
+  // size.
   const auto sent = call.elements * static_cast<std::int64_t>(size_of(call.dtype)) * layout_.most_ranks();
   return {[=, this] { return fetch_all(staged); },
           [=, this] {
@@ -202,7 +203,9 @@ void HierarchicalGroup::pass_on(const Staged& staged, Buffer& source) {
   note_launched(staged, *work);
 }
 
-/// The last stage is over: the lender of the tensors may count their handles.
+/// Ends the last stage once all is launched: copies results from scratch memory to the outputs, if scratch memory is
+/// used, and drops the handles of the caller's tensors. The caller may check that none is left when the work is
+/// complete.
 std::shared_ptr<Work> HierarchicalGroup::launched(const Staged& staged) {
   if (!staged->scratch.empty()) put_slices(staged);
   staged->parts.clear();

@@ -29,8 +29,8 @@ bool StageQueue::advance(const StagedCollective& collective) {
     });
     is_complete = collective.complete();
   }
-  // The stages of these collectives are over and notify no rank any more. The caller may be one of several ranks that
-  // wait for its collective.
+  // The stages of the completed collectives are over and call no listener any more, so the ranks that wait for these
+  // collectives are notified here. Other ranks than the caller may wait for the caller's collective, too.
   for (const auto& listener : completed) listener();
   return is_complete;
 }
@@ -45,7 +45,7 @@ void StageQueue::fail(const FailurePtr& failure) {
   for (const auto& listener : waiting) listener();
 }
 
-/// Begins the next stage that has something for this rank, if it is the turn of this collective.
+/// Begins the next stage in which this rank has a part, if all earlier collectives have begun that stage.
 void StageQueue::begin_stage(StagedCollective& collective) {
   auto& [number, stages, listeners, on_progress, stage, current] = collective;
   while (!current && stage < kStages && turns_[stage] == number) {
@@ -55,7 +55,8 @@ void StageQueue::begin_stage(StagedCollective& collective) {
       continue;
     }
     current = stages[stage]();
-    // The stage is advanced after this: by the caller, or when a rank first advances the collective.
+    // Progress before this call is not lost: the stage is advanced after it, by advance_one(), or, if add() has begun
+    // the stage, when a rank first advances the collective.
     current->listen(0, on_progress);
   }
 }
@@ -67,7 +68,7 @@ void StageQueue::advance_one(StagedCollective& collective) {
     ++collective.stage;
     begin_stage(collective);
   }
-  // The lender of the tensors counts their handles.
+  // The stages hold the caller's tensors. The caller may check that no handle is left when the collective is complete.
   if (collective.complete()) collective.stages = {};
 }
 

@@ -15,40 +15,43 @@ namespace troupe::hierarchy {
 
 inline constexpr std::size_t kStages = 3;
 
-/// Begins one stage of a collective; empty where a rank has no part in it.
+/// A function that begins one stage of a collective. It is empty if this rank has no part in the stage.
 using BeginStage = std::function<std::shared_ptr<Work>()>;
 using Stages = std::array<BeginStage, kStages>;
 
-/// A collective that is several, one after the other.
+/// A collective whose stages are collectives of other communicators, one after the other.
 struct StagedCollective {
   std::int64_t number = 0;
   Stages stages;
-  /// The listeners of the ranks that wait for the collective, and one that calls them all.
+  /// The listeners of the local ranks that wait for the collective. `on_progress` calls them all.
   std::shared_ptr<ProgressListeners> listeners;
   ProgressListener on_progress;
   std::size_t stage = 0;
-  std::shared_ptr<Work> current = nullptr;  // the work of that stage, once it has begun
+  std::shared_ptr<Work> current = nullptr;  // the work of stage `stage`; null if the stage has not begun
 
   bool complete() const { return stage == kStages; }
 };
 
-/// The collectives of a rank that are not complete. All ranks have to begin what they do on one communicator in the
-/// same order: so each stage has a communicator of its own, on which the collectives begin it in their order.
-/// Thread-safe.
+/// The staged collectives of a process that are not complete. All ranks of a communicator must begin its collectives in
+/// the same order. So different stages use different communicators, unless all ranks of a communicator are in this
+/// process, and the collectives begin each stage in the order in which they were added. Thread-safe.
 class StageQueue {
  public:
-  /// Begins what can be begun of a collective for which so many ranks of this process wait. Throws what that throws;
-  /// then it is not added.
+  /// Adds a collective for which `ranks` ranks of this process wait, and begins its first stage if the earlier
+  /// collectives have begun theirs. Rethrows the exception of the stage; the collective is then not added. Throws
+  /// Aborted after fail().
   std::shared_ptr<StagedCollective> add(Stages stages, std::size_t ranks = 1);
-  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then. The listeners of
-  /// each one that completes in this call are called, on this thread. Throws what any of them throws, and Aborted after
-  /// fail().
+  /// Advances all collectives of the queue, the earlier ones first. Returns true if `collective` is complete then.
+  /// Calls the listeners of every collective that completes in this call, on this thread. Rethrows the exception of any
+  /// of the collectives. Throws Aborted after fail().
   bool advance(const StagedCollective& collective);
-  /// None can complete any more; all listeners hear. The first failure counts.
+  /// Fails all collectives of the queue, and calls their listeners. add() and advance() throw Aborted from now on. The
+  /// first failure counts.
   void fail(const FailurePtr& failure);
-  /// Forgets a collective. False if it was not complete.
+  /// Removes a collective. Returns false if it is not complete.
   bool remove(const StagedCollective& collective);
-  /// Drops the work of a collective that is removed, which writes to tensors that are the caller's again.
+  /// Destroys the work of the current stage of a collective that was removed: the work must not write to the caller's
+  /// tensors any more.
   void drop_stage(StagedCollective& collective);
   std::string waits_for(const StagedCollective& collective) const;
 
@@ -58,7 +61,7 @@ class StageQueue {
 
   mutable std::mutex mutex_;
   std::int64_t next_number_ = 0;
-  std::array<std::int64_t, kStages> turns_{};  // the number of the collective that begins a stage next
+  std::array<std::int64_t, kStages> turns_{};  // by stage: the number of the collective that begins it next
   std::deque<std::shared_ptr<StagedCollective>> pending_;
   Abort abort_;
 };
@@ -68,8 +71,8 @@ class StagedWork : public HostWork {
  public:
   using GiveUp = std::function<void(const FailurePtr& failure)>;
 
-  /// Begins the collective for so many ranks of this process. `give_up` is called if the collective fails, or is
-  /// destroyed before it is complete: no rank may wait for it.
+  /// Begins the collective for `ranks` ranks of this process. `give_up` is called if the collective fails, or if the
+  /// work is destroyed before the collective is complete: it must end the waits of the other ranks.
   StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, GiveUp give_up, std::size_t ranks = 1);
   ~StagedWork() override;
 
@@ -83,8 +86,8 @@ class StagedWork : public HostWork {
   const std::shared_ptr<StagedCollective>& collective() const { return collective_; }
 
  private:
-  /// Returns the result of the function. If it throws, the group is given up first: the ranks of other machines do not
-  /// share the communicator that failed.
+  /// Calls the function and returns its result. If the function throws, calls give_up_ and rethrows: ranks of other
+  /// machines are no members of the communicator that failed, and hear of the failure through give_up_ alone.
   template <class Function>
   auto or_give_up(Function function);
 

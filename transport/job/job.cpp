@@ -16,8 +16,8 @@ std::string rank_of_size(const Job& job) {
   return "rank " + std::to_string(job.rank) + " of " + std::to_string(job.world_size);
 }
 
-/// Whether the variables are set by a launcher for each process. Those of Slurm may instead belong to the step in which
-/// mpirun runs.
+/// Whether the launcher `source` always sets its variables for each process. If two such launchers contradict each
+/// other, this is an error. Slurm's variables may instead belong to the step in which mpirun runs.
 bool is_definite(const std::string& source) {
   constexpr std::array kDefinite{"TF_CONFIG", "torchrun", "Open MPI", "PMI"};
   return std::ranges::find(kDefinite, source) != kDefinite.end();

@@ -12,11 +12,11 @@ namespace troupe {
 /// Throws Error that names a variable and its value, and says why the value is refused.
 [[noreturn]] void refuse_variable(const std::string& name, const std::string& value, const std::string& why);
 
-/// The decimal integer of at least 0 in a text. Throws Error that names the variable and the text if it is anything
-/// else.
+/// Returns the decimal integer in `text`. Throws Error that names the variable `name` and the text unless it is an
+/// integer of at least 0.
 int number_in(const std::string& name, const std::string& text);
 
-/// The variables of one launcher, with error texts that name it. Keeps a reference to `environment`.
+/// Reads the variables of one launcher, with error texts that name the launcher. Keeps a reference to `environment`.
 class LauncherVariables {
  public:
   LauncherVariables(const Environment& environment, const char* launcher)
@@ -29,8 +29,9 @@ class LauncherVariables {
   int number(const std::string& name) const { return number_in(name, text(name)); }
   int number_or(const std::string& name, int otherwise) const { return has(name) ? number(name) : otherwise; }
 
-  /// The job with the rank and the world size in the variables of these names; the local rank and the local size may be
-  /// missing. Throws Error if the rank is not below the world size.
+  /// Returns the job whose rank and world size are in the variables of these names. The variables of the local rank and
+  /// local size may be missing. Throws Error if a number is malformed, the world size is 0, or the rank is not below
+  /// it.
   Job job(const std::string& rank, const std::string& world_size, const std::string& local_rank = {},
           const std::string& local_size = {}) const;
 
@@ -39,30 +40,32 @@ class LauncherVariables {
   const char* launcher_;
 };
 
-/// The hosts of a list in Slurm's notation, in order: `gnode[10,20-22],login1`. Numbers keep their leading zeros; a
-/// name may have several brackets. `name` is the name of the variable, for error texts. Throws Error if the list is
-/// malformed or names more than 65,536 hosts.
+/// Returns the hosts of a list in Slurm's notation, in order: `gnode[10,20-22],login1`. Numbers keep their leading
+/// zeros; a host may have several brackets. `name` is the name of the variable for error texts. Throws Error if the
+/// list is malformed or names more than 65,536 hosts.
 std::vector<std::string> expand_node_list(const std::string& name, const std::string& text);
 
-/// The numbers of a list in Slurm's notation: `2(x3),1` is 2, 2, 2, 1. Throws Error like expand_node_list().
+/// Returns the numbers of a list in Slurm's notation: `2(x3),1` is 2, 2, 2, 1. Throws Error if the list is malformed or
+/// has more than 65,536 numbers.
 std::vector<int> expand_task_counts(const std::string& name, const std::string& text);
 
-/// MASTER_ADDR:MASTER_PORT, with `port_offset` added to the port (29400 by default). Nothing if MASTER_ADDR is not set.
+/// Returns MASTER_ADDR:MASTER_PORT with `port_offset` added to the port; the port is 29400 if MASTER_PORT is not set.
+/// Returns nothing if MASTER_ADDR is not set or empty. Throws Error if there is no such port.
 std::optional<std::string> master_address(const Environment& environment, int port_offset = 0);
 
-/// A port between 20000 and 29999, below the kernel's ephemeral ports, that is a function of a job's name.
+/// Returns a port between 20,000 and 29,999, below the kernel's ephemeral ports, that depends on the job's name alone.
 int port_of(std::string_view job_name);
-/// The host with the port of the job's source and run id: host:port.
+/// Returns `host`:port, with the port_of() of the job's source and run id.
 std::string address_on(const std::string& host, const Job& job);
 
-/// The address at which the ranks meet if their launcher does not say: MASTER_ADDR if the user has set it, else on this
-/// machine if all ranks run here, else empty.
+/// Returns the address at which the ranks meet if the launcher does not set one: MASTER_ADDR:MASTER_PORT if MASTER_ADDR
+/// is set, else an address of this machine if all ranks run here, else empty.
 std::string meeting_place(const Environment& environment, const Job& job);
 
-/// Finds the job in the variables of one kind of launcher. Returns nothing if that launcher did not start this process.
-/// Throws Error that names a variable and its value if it is malformed or contradicts another.
+/// Returns the job in the variables of one kind of launcher; nothing if that launcher did not start this process.
+/// Throws Error that names a variable and its value if it is malformed or contradicts another one.
 using JobResolver = std::optional<Job> (*)(const Environment&);
-/// All resolvers, in the order in which they are tried.
+/// Returns all resolvers in the order in which resolve_job() tries them.
 const std::vector<JobResolver>& job_resolvers();
 std::optional<Job> resolve_tf_config(const Environment& environment);
 

@@ -20,7 +20,7 @@ std::optional<Job> resolve_torchrun(const Environment& environment) {
                     "there are only " + variables.text("LOCAL_WORLD_SIZE") + " on this machine (LOCAL_WORLD_SIZE)");
   const auto run_id = environment("TORCHELASTIC_RUN_ID").value_or("none");
   job.run_id = run_id + "/" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  // The agent of torchrun keeps a store at MASTER_PORT.
+  // The agent of torchrun may listen at MASTER_PORT itself. The rendezvous then uses the next port.
   const bool port_in_use = environment("TORCHELASTIC_USE_AGENT_STORE").value_or("False") == "True";
   job.rendezvous = master_address(environment, port_in_use ? 1 : 0).value_or("");
   return job;
@@ -44,13 +44,14 @@ std::optional<Job> resolve_pmi(const Environment& environment) {
   const LauncherVariables variables(environment, "PMI");
   if (!variables.has("PMI_RANK") && !variables.has("PMI_SIZE")) return std::nullopt;
   auto job = variables.job("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
-  // The address in PMI_PORT is different in every run.
+  // The run id is the address in PMI_PORT, which differs in every run.
   job.run_id = environment("PMI_PORT").value_or(environment("PMI_ID").value_or(""));
   job.rendezvous = meeting_place(environment, job);
   return job;
 }
 
-/// Slurm gives numbers from here on to the steps of batch scripts and interactive shells. Only lower steps are of srun.
+/// Slurm numbers the steps of batch scripts and interactive shells from here on. Steps with lower numbers are those of
+/// srun.
 constexpr std::int64_t kFirstSpecialStep = 4'294'967'280;
 
 bool is_slurm_step(const Environment& environment) {
@@ -59,7 +60,7 @@ bool is_slurm_step(const Environment& environment) {
   return step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep;
 }
 
-/// Resolves processes that srun has started, in a job of their own or in one step of several.
+/// Resolves processes that srun has started, as the whole Slurm job or as one step of it.
 std::optional<Job> resolve_slurm(const Environment& environment) {
   if (!is_slurm_step(environment)) return std::nullopt;
   const LauncherVariables variables(environment, "Slurm");
@@ -83,7 +84,7 @@ std::optional<Job> resolve_slurm(const Environment& environment) {
   return job;
 }
 
-/// The first line of a rank file, which is the host of rank 0.
+/// Returns the first line of LSF's rank file, which names the host of rank 0.
 std::string first_host(const std::string& path) {
   std::ifstream file(path);
   std::string host;
@@ -117,8 +118,8 @@ std::optional<Job> resolve_horovod(const Environment& environment) {
 std::optional<Job> resolve_rank_variables(const Environment& environment) {
   const LauncherVariables variables(environment, "RANK");
   if (!variables.has("RANK") || !variables.has("WORLD_SIZE")) return std::nullopt;
-  // With several processes per machine, RANK counts machines but WORLD_SIZE counts processes, and only torchrun knows
-  // the ranks of the processes.
+  // PET_NPROC_PER_NODE is the number of processes on each machine in a PyTorchJob. If it is above 1, RANK counts
+  // machines but WORLD_SIZE counts processes, and only torchrun knows the ranks of the processes.
   if (variables.number_or("PET_NPROC_PER_NODE", 1) > 1)
     refuse_variable("PET_NPROC_PER_NODE", variables.text("PET_NPROC_PER_NODE"),
                     "several processes on a machine need torchrun, which has not started this one");

@@ -27,7 +27,7 @@ std::string padded(std::int64_t number, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), '0') + text : text;
 }
 
-/// The numbers of the ranges in one bracket: `10,20-22` is 10, 20, 21, 22.
+/// Returns the numbers of the ranges in one bracket, with their leading zeros: `10,20-22` is 10, 20, 21, 22.
 std::vector<std::string> expand_ranges(const std::string& name, const std::string& text, const std::string& ranges) {
   std::vector<std::string> numbers;
   for (const auto& range : split_outside_brackets(name, ranges)) {
@@ -43,7 +43,8 @@ std::vector<std::string> expand_ranges(const std::string& name, const std::strin
   return numbers;
 }
 
-/// Adds the hosts of one item to `hosts`. The prefix `done` has no brackets left; `rest` may have some.
+/// Adds the hosts of one item of a list to `hosts`. The item is `done`, in which all brackets are expanded, followed by
+/// `rest`.
 void expand(const std::string& name, const std::string& text, const std::string& done, const std::string& rest,
             std::vector<std::string>& hosts) {
   const auto open = rest.find('[');

@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kName = "TF_CONFIG";
 
-/// The addresses of the tasks of one type. A cluster with dynamic workers gives them as a map by index.
+/// Returns the addresses of the tasks of one type, by index; none if the cluster has no such tasks. A cluster with
+/// dynamic workers has a map from index to address in place of a list.
 std::vector<std::string> addresses(const nlohmann::json& cluster, const std::string& type, const std::string& text) {
   if (!cluster.contains(type)) return {};
   const auto& tasks = cluster[type];
@@ -28,17 +29,17 @@ std::vector<std::string> addresses(const nlohmann::json& cluster, const std::str
   return addresses_of_type;
 }
 
-/// The types of tasks in the order of their ranks. `master` is the older name of the chief.
+/// The types of tasks with their roles, in the order of their ranks. `master` is the older name of the chief.
 constexpr std::array<std::pair<const char*, ProcessRole>, 5> kTypes{{{"chief", ProcessRole::chief},
                                                                      {"master", ProcessRole::chief},
                                                                      {"worker", ProcessRole::worker},
                                                                      {"ps", ProcessRole::server},
                                                                      {"evaluator", ProcessRole::evaluator}}};
 
-/// All tasks of a cluster.
+/// The tasks of all types in a cluster.
 struct Tasks {
   std::vector<std::string> addresses;                                  // by rank
-  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // the first rank, and the number of tasks
+  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // first rank, number of tasks
 };
 
 Tasks tasks_of(const nlohmann::json& cluster, const std::string& text) {
@@ -54,7 +55,8 @@ Tasks tasks_of(const nlohmann::json& cluster, const std::string& text) {
   return tasks;
 }
 
-/// The role of a task. In a cluster without parameter servers and evaluators all processes do the same.
+/// Returns the role of a task of that type. The role is `any` in a cluster without parameter servers and evaluators,
+/// because all its processes do the same.
 ProcessRole role_of(const std::string& type, const Tasks& tasks) {
   if (tasks.of_type.at("ps").second == 0 && tasks.of_type.at("evaluator").second == 0) return ProcessRole::any;
   return std::ranges::find(kTypes, type, [](const auto& entry) { return std::string(entry.first); })->second;
@@ -92,7 +94,7 @@ std::optional<Job> resolve_tf_config(const Environment& environment) {
   if (!text || text->empty()) return std::nullopt;
   try {
     const auto config = nlohmann::json::parse(*text);
-    // A program that runs alone, and an evaluator, may have a configuration without a cluster.
+    // A program that runs alone, or an evaluator, may have a configuration without a cluster, which describes no job.
     if (config.is_object() && (!config.contains("cluster") || config["cluster"].empty())) return std::nullopt;
     return parse(config, *text);
   } catch (const nlohmann::json::exception& error) {

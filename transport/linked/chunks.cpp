@@ -9,14 +9,15 @@ namespace troupe::linked {
 
 namespace {
 
-// The pieces of a sum stay in a core's cache together: a chunk is read from another process, or from memory, once.
+// Chunks are summed in pieces of this size. The piece of the sum and one of an input stay in a core's cache together,
+// so each input is read once from memory, or from another process.
 constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
 std::int64_t elements_per_chunk(DType dtype) {
   return static_cast<std::int64_t>(kChunkBytes / size_of(dtype));
 }
 
-/// Memory for a piece, of the thread that advances a collective.
+/// Memory for a piece, number 0 or 1, of the calling thread.
 std::byte* piece_memory(std::size_t which) {
   struct alignas(64) Piece {
     std::byte bytes[kPieceBytes];
@@ -25,7 +26,8 @@ std::byte* piece_memory(std::size_t which) {
   return pieces[which].bytes;
 }
 
-/// The payload if it is in memory and aligned as its elements have to be; messages that travelled together may not be.
+/// The bytes of the payload if they are in memory and aligned for the dtype, else null. Payloads that arrived in one
+/// message may be unaligned.
 const std::byte* aligned_local(const IncomingPayload& payload, DType dtype) {
   const auto* local = payload.local();
   return reinterpret_cast<std::uintptr_t>(local) % size_of(dtype) == 0 ? local : nullptr;

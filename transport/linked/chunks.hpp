@@ -8,28 +8,31 @@
 
 namespace troupe::linked {
 
-/// Up to this size it is cheaper to send a whole tensor to all ranks, and to sum it there, than to wait twice.
+/// An all_reduce of at most kSmallBytes sends the whole tensor of each rank to all ranks, which all compute the sum.
+/// This takes less time than waiting twice, for the inputs of a slice and for the summed slices.
 inline constexpr std::size_t kSmallBytes = 4'096;
 
-/// A part travels in chunks of this size, so that one can be summed while the next is on its way.
+/// The bytes of a chunk. A tensor that one rank sends to another is cut in chunks, so that one chunk is summed while
+/// the next is on its way.
 inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
-/// A result up to this size is copied before it is sent: copying takes less time than waiting until all ranks have
-/// read the result.
+/// A chunk of a result is copied before it is sent if it has at most kStagedBytes: copying takes less time than waiting
+/// until all ranks have read the chunk.
 inline constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
 
-/// The chunk that each rank has sent, by rank; null for this rank itself.
+/// The payloads with one chunk of every rank, by rank; null for this rank itself and for ranks that do not send this
+/// chunk.
 using Inputs = std::vector<const IncomingPayload*>;
 
-/// The number of chunks of a part: at least one, which may be empty.
+/// The number of chunks of a tensor of `elements` elements: at least one, which may be empty.
 std::size_t chunks_of(std::int64_t elements, DType dtype);
-/// The elements of chunk `number` of a part.
+/// The range of chunk `number` in a tensor of `elements` elements.
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number);
 
-/// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over the chunks of all ranks. `input` is the chunk of rank `rank`. The
-/// output may be `input`.
+/// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over the chunks r0, r1, r2, ... of all ranks. `input` is the chunk of
+/// rank `rank`; `inputs` has those of all other ranks. The output may be `input`.
 void sum(const Inputs& inputs, int rank, const Tensor& input, const Tensor& output);
 
-/// Copies all elements.
+/// Both functions copy all elements of `from` to `to`, which must have the same number of bytes.
 void read(const IncomingPayload& from, const Tensor& to);
 void copy(const Tensor& from, const Tensor& to);
 

@@ -10,22 +10,23 @@ using linked::kSmallBytes;
 using linked::RankState;
 using linked::Steps;
 
-/// Adds the chunks of all ranks, in rank order. `input` holds the elements of this rank.
+/// A function for Steps::combine that adds the chunks of all ranks in rank order, and writes the sum to the same place
+/// of `output`. `input` has the elements of this rank.
 auto sum_of(const Tensor& input, const Tensor& output, int rank) {
   return [input, output, rank](const Slice& chunk, const Inputs& inputs) {
     linked::sum(inputs, rank, part_of(input, chunk), part_of(output, chunk));
   };
 }
 
-/// Every rank receives the whole tensor of every rank, and sums.
+/// The steps of an all_reduce in which every rank receives the whole tensor of every other rank, and sums.
 Steps sum_everywhere(const Tensor& tensor, int rank) {
-  // The sum may be there before all ranks have read this rank's input.
+  // A copy is sent, because the sum may be written to `tensor` before all ranks have read this rank's input.
   return {.input_for = [input = tensor.clone()](int) { return input; },
           .elements_from = [elements = tensor.elements()](int) { return elements; },
           .combine = sum_of(tensor, tensor, rank)};
 }
 
-/// Every rank sums its slice, then sends it to all.
+/// The steps of an all_reduce in which every rank sums one slice, then sends it to all.
 Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
   const auto local_slice = slice(rank);
@@ -35,7 +36,7 @@ Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
           .result_of = slice};
 }
 
-/// Every rank sends every other the part that this one sums.
+/// The steps of a reduce_scatter: every rank sends to each other rank the part that the other rank sums.
 template <class PartFor>
 Steps sum_parts(const PartFor& part_for, const Tensor& output, int rank) {
   return {.input_for = part_for,
@@ -43,7 +44,7 @@ Steps sum_parts(const PartFor& part_for, const Tensor& output, int rank) {
           .combine = sum_of(part_for(rank), output, rank)};
 }
 
-/// The root sends every rank the part for it.
+/// The steps of a broadcast or a scatter: the root sends `part_for(rank)` to every rank, which copies it to `place`.
 template <class PartFor>
 Steps copy_from_root(const PartFor& part_for, const Tensor& place, int rank, const CallSignature& call) {
   const auto root = call.root;
@@ -63,7 +64,8 @@ Steps copy_from_root(const PartFor& part_for, const Tensor& place, int rank, con
   return steps;
 }
 
-/// Every rank sends its input to all others, which put it in its place.
+/// The steps of an all_gather: every rank sends its input to all others, and copies all inputs to `output` in rank
+/// order.
 Steps copy_all(const Tensor& input, const Tensor& output, int rank) {
   const auto place_in_output = [input, output, rank](const Slice& chunk, const Inputs& inputs) {
     for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
@@ -135,7 +137,7 @@ class LinkedCommunicator final : public Communicator {
     expect_rank(to, size());
     const auto lock = state_->lock();
     state_->check();
-    // The sender may use its tensor again at once.
+    // A copy is sent, so that the caller may write to its tensor at once.
     state_->send(to, {{FrameType::collective_send}, tensor.clone()});
     return std::make_shared<CompletedWork>();
   }

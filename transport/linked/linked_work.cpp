@@ -62,7 +62,7 @@ class LinkedWork final : public NumberedWork {
 
   void release() override { steps_ = {}; }
 
-  /// Sends to all ranks that have room.
+  /// Sends the inputs that were not sent yet: small parts at once, large ones to the ranks that are ready for them.
   void send_inputs() {
     const auto& ready = arrived().ready;
     for (const int to : state().others()) {
@@ -72,7 +72,8 @@ class LinkedWork final : public NumberedWork {
       input_sent_[to] = true;
       for (std::size_t number = 0; number < chunks_of(part.elements()); ++number) {
         const auto chunk = part_of(part, chunk_of(part.elements(), number));
-        // A rank that has sent a result has read what it was made of.
+        // With results, the work need not wait until the inputs are read: a rank that has sent its result has read its
+        // inputs.
         if (steps_.result_of)
           send_unawaited(to, inputs, chunk);
         else
@@ -81,7 +82,7 @@ class LinkedWork final : public NumberedWork {
     }
   }
 
-  /// Combines the chunks that have come from all ranks.
+  /// Combines the chunks that have come from all ranks that send them. Returns true once all chunks are combined.
   bool combine_chunks() {
     auto& parts = arrived().parts[inputs];
     for (; combined_ < chunks_; ++combined_) {
@@ -139,7 +140,7 @@ class LinkedWork final : public NumberedWork {
 
   Steps steps_;
   std::vector<bool> input_sent_;      // by rank
-  std::vector<std::size_t> results_;  // chunks that were taken, by rank
+  std::vector<std::size_t> results_;  // the number of chunks of results that were taken, by rank
   std::size_t combined_ = 0, chunks_ = 1;
   Waiting waiting_ = Waiting::nothing;
   int waiting_for_ = -1;

@@ -6,13 +6,15 @@ namespace troupe::linked {
 
 namespace {
 
-/// Held by the frames of one work. When the last of them is gone and the work waits for that, it may be complete.
+/// The handle of the guard that the frames of one work hold. When the last frame has dropped it and `awaited` is true,
+/// the listeners are called, because the work may be complete.
 std::shared_ptr<const PayloadGuard> held_by_frames(std::shared_ptr<PayloadGuard> guard,
                                                    std::shared_ptr<std::atomic<bool>> awaited,
                                                    std::weak_ptr<RankState> state) {
   const auto* address = guard.get();
   return {address, [guard = std::move(guard), awaited = std::move(awaited), state = std::move(state)](const auto*) {
-            // Its end and the look at it in all_read() must not miss each other.
+            // Together with the fence in all_read(): either all_read() sees that the handle has expired, or `awaited`
+            // is true here.
             std::atomic_thread_fence(std::memory_order_seq_cst);
             if (!awaited->load()) return;
             if (const auto alive = state.lock()) alive->notify();
@@ -52,7 +54,8 @@ bool NumberedWork::advance(std::size_t /*local*/) {
   } catch (const Aborted&) {
     throw;
   } catch (const PayloadWithdrawn&) {
-    // The reason is on its way, if it is not here.
+    // A sender has withdrawn its payload because it has given the group up or is gone. If no link has failed yet, the
+    // reason is on its way, and a later advance() throws it.
     for (const int rank : state_->others()) state_->expect_alive(rank);
     return false;
   } catch (...) {
@@ -89,7 +92,7 @@ void NumberedWork::send_to_all(Phase phase, const Tensor& payload) {
     for (const int to : state_->others()) send(to, phase, payload);
     return;
   }
-  // The copy is valid as long as a frame holds it, whatever becomes of the collective.
+  // The copy has a guard of its own, so it stays valid as long as a frame holds it, even if the collective fails.
   const auto frame = frame_of(phase, payload.clone(), std::make_shared<PayloadGuard>());
   for (const int to : state_->others()) state_->send(to, frame);
 }
@@ -102,7 +105,7 @@ bool NumberedWork::all_read() {
   awaited_->store(true);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (unread_.expired()) {
-    // The last holder of a frame has read it before the tensors are written again. expired() alone orders nothing.
+    // The fence orders the reads of other ranks before later writes to the tensors, which expired() alone does not.
     std::atomic_thread_fence(std::memory_order_acquire);
     return true;
   }

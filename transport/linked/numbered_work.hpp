@@ -9,15 +9,17 @@
 
 namespace troupe::linked {
 
-/// A collective in progress on one rank, whatever its steps are: the ranks count their collectives, and agree on what
-/// each is. The tensors that this rank sends are free when the others have read all of them, or when this is destroyed.
+/// The base of works on linked ranks. Every rank numbers its collectives, and the ranks check that they have begun the
+/// same collective with each number; the derived class does the steps. Other ranks may read the tensors that this rank
+/// sends until the work is complete or destroyed.
 class NumberedWork : public HostWork {
  public:
   NumberedWork(std::shared_ptr<RankState> state, const CallSignature& signature)
       : state_(std::move(state)), signature_(signature) {}
   ~NumberedWork() override;
 
-  /// Sends what can be sent at once. Throws Aborted if the ranks are known not to agree.
+  /// Takes the next number and sends all frames that can be sent at once. Throws Aborted if another rank is known to
+  /// have begun another collective with this number, or if the group was given up.
   void begin();
 
   bool advance(std::size_t local) final;
@@ -33,38 +35,39 @@ class NumberedWork : public HostWork {
   Slice chunk_of(std::int64_t elements, std::size_t number) const {
     return linked::chunk_of(elements, signature_.dtype, number);
   }
-  /// The payload of a frame. Throws Error if it is not a chunk of `count` elements.
+  /// The payload of a frame from rank `from`. Throws Error if it does not have the bytes of `count` elements.
   const IncomingPayload& expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const;
 
-  // All with the lock of the rank's state held.
-  /// Says to a rank that this one takes large parts.
+  // The functions below are called with the lock of the rank's state held.
+  /// Sends a frame of type collective_ready, after which rank `to` sends large parts.
   void send_ready(int to);
-  /// The tensor is awaited by all_read().
+  /// Sends a chunk. all_read() waits until rank `to` has read it.
   void send(int to, Phase phase, const Tensor& payload);
-  /// A tensor that has been read when the collective is complete, by what the others send then.
+  /// Sends a chunk for which all_read() does not wait: the collective needs chunks that rank `to` sends only after it
+  /// has read this one.
   void send_unawaited(int to, Phase phase, const Tensor& payload);
-  /// To all others. What is not too large is copied, so that this rank need not wait for them.
+  /// Sends a chunk to all other ranks. A chunk of at most kStagedBytes is copied, and all_read() does not wait for it.
   void send_to_all(Phase phase, const Tensor& payload);
-  /// Whether no other rank reads this rank's tensors any more. If one does, the listeners hear of it. Throws Aborted if
-  /// a rank that might read is gone.
+  /// Returns true once the other ranks have read all chunks of send(). Until then, the listeners are called when the
+  /// last chunk is read. Throws Aborted if another rank is gone.
   bool all_read();
 
  private:
-  // All with the lock of the rank's state held.
+  // The functions below are called with the lock of the rank's state held.
   virtual void begin_steps() = 0;
-  /// Whether the collective is complete.
+  /// Does all steps that can be done now. Returns true once the collective is complete on this rank.
   virtual bool advance_steps() = 0;
-  /// Drops the caller's tensors: the lender counts their handles.
+  /// Drops the caller's tensors. The caller may check that no handle is left when the work is complete.
   virtual void release() = 0;
 
   Frame frame_of(Phase phase, const Tensor& payload, std::shared_ptr<const PayloadGuard> guard) const;
 
   std::shared_ptr<RankState> state_;
   CallSignature signature_;
-  std::int64_t number_ = -1;  // also the priority of what it sends
+  std::int64_t number_ = -1;  // the number of the collective and the priority of its frames
   bool done_ = false;
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
-  std::weak_ptr<const PayloadGuard> unread_;  // held by whatever was sent and not read
+  std::weak_ptr<const PayloadGuard> unread_;  // expired if all frames of send() were read
   std::shared_ptr<std::atomic<bool>> awaited_ = std::make_shared<std::atomic<bool>>(false);
 };
 

@@ -4,7 +4,7 @@ namespace troupe::linked {
 
 namespace {
 
-// How many collectives another rank may be ahead of this one.
+// The most collectives that another rank may be ahead of this one. A frame that is further ahead is an error.
 constexpr std::int64_t kMostAhead = 4'096;
 
 bool is_good(const FrameHeader& header) {
@@ -120,7 +120,7 @@ void RankState::give_up(const FailurePtr& failure) {
 void RankState::take(int from, IncomingFrame frame) {
   switch (frame.header.type) {
     case FrameType::collective_abort:
-      // Passed on: the link between two others may be what broke.
+      // abort() passes the failure on, because the link between the sender and another rank may be broken.
       return abort(failure_of(frame.payload->tensor()));
     case FrameType::collective_send:
       inboxes_[from].arrive(frame.payload->tensor());

@@ -52,7 +52,7 @@ class RingWork final : public NumberedWork {
 
   void release() override { tensor_ = {}; }
 
-  /// The slice that this rank sends in step `step_back`; in that step it takes the slice of the next step.
+  /// The slice that this rank sends in step `step_back`; in that step it takes the slice that it sends in the next.
   Tensor slice(int step_back) const {
     const auto ranks = state().ranks();
     const auto number = ((state().rank() - step_back) % ranks + ranks) % ranks;
@@ -73,7 +73,8 @@ class RingWork final : public NumberedWork {
       send(next_, inputs, part_of(first_slice, chunk_of(first_slice.elements(), chunk)));
   }
 
-  /// Adds or copies a chunk, and passes it on.
+  /// Takes a chunk of step `step_`: adds it to this rank's elements or, in the second half of the steps, copies it.
+  /// Then sends the result to the next rank, unless the step is the last.
   void take(const IncomingPayload& payload, const Tensor& to) {
     if (step_ < state().ranks() - 1)
       sum({&payload, nullptr}, 1, to, to);
@@ -90,7 +91,7 @@ class RingWork final : public NumberedWork {
   bool first_sent_ = false;
   int step_ = 0;            // the step whose chunks are being taken
   std::size_t chunk_ = 0;   // the next chunk of the step
-  bool taken_all_ = false;  // the work only waits for its reader
+  bool taken_all_ = false;  // the work only waits until the next rank has read all chunks
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ void PendingCollective::reset() {
   completed = false;
 }
 
-/// Returns the collective of this number. A new collective has no rank yet.
+/// Returns the pending collective with this number, or a new one, whose first_rank is kNoRank.
 std::shared_ptr<PendingCollective> Group::find_or_make(std::int64_t number) {
   const auto entry = std::ranges::find(pending_, number, [](const auto& pending) { return pending->number; });
   if (entry != pending_.end()) return *entry;

@@ -19,8 +19,9 @@
 namespace troupe::local {
 
 /// A collective that some ranks have begun and not all have completed. Each rank goes through three phases: arrived
-/// (its tensors may be read), reduced (it has written what others copy), copied (it reads nothing of others any more).
-/// A phase is complete when all ranks have passed it; the last rank to pass notifies the others.
+/// (the others may read its tensors), reduced (it has written the sums that the others copy), copied (it does not read
+/// tensors of others any more). A phase is complete when all ranks have passed it; the last rank to pass notifies the
+/// others.
 class PendingCollective {
  public:
   enum Phase { arrived, reduced, copied, kPhases };
@@ -37,27 +38,29 @@ class PendingCollective {
   /// Restores the initial state, for another collective.
   void reset();
 
-  /// Rank's tensor, readable by all once the phase `arrived` is complete.
+  /// The inputs by rank. All ranks may read them once the phase `arrived` is complete.
   std::vector<Tensor> inputs;
-  /// Locked shared to read the tensors of others: look, once it is held, whether the collective has failed. Locked
-  /// exclusively by a rank that takes its tensor back from a collective that has failed.
+  /// A rank must hold this lock, shared, while it reads tensors of others, and must check under the lock that the
+  /// collective has not failed. A rank that takes its tensor back from a failed collective holds the lock exclusively.
   std::shared_mutex reading;
-  /// By rank. Other ranks may pass a phase meanwhile.
+  /// The listeners by rank. A rank may set its listener while other ranks pass a phase.
   ProgressListeners listeners;
 
   std::int64_t number = 0;
   CallSignature signature;
   int first_rank = -1;
-  /// For the group, whose lock guards them: works that refer to this, and whether a rank has completed it.
+  /// The number of works that refer to this object, and whether a rank has completed the collective. The group's lock
+  /// guards both.
   int works = 0;
   bool completed = false;
 
  private:
   std::array<std::atomic<int>, kPhases> passed_{};
-  std::vector<std::atomic<int>> phases_passed_;  // by rank
+  std::vector<std::atomic<int>> phases_passed_;  // by rank: the number of phases passed
 };
 
-/// The state that the ranks of one group share. Any thread; listeners are called on the thread that lets others go on.
+/// The state that the ranks of one group share. Thread-safe. A listener is called on the thread whose call makes the
+/// progress.
 class Group {
  public:
   static constexpr int kNoRank = -1;
@@ -66,30 +69,34 @@ class Group {
 
   int ranks() const { return ranks_; }
 
-  /// A rank begins its next collective. Throws Aborted if it cannot complete; if the ranks do not agree, on all of
-  /// them.
+  /// Begins the next collective of a rank. Throws Aborted if the group was aborted, or if a rank has left before this
+  /// collective. If another rank has begun this collective with another signature, aborts the group and throws Aborted.
   std::shared_ptr<PendingCollective> enter(int rank, const CallSignature& signature, const Tensor& input);
-  /// Whether the collective will not complete.
+  /// Whether collective `number` cannot complete any more.
   bool failed(std::int64_t number) const { return abort_.is_set() || has_left(number); }
-  /// Throws Aborted if the collective will not complete.
+  /// Throws Aborted if collective `number` cannot complete any more.
   void check(std::int64_t number) const;
-  /// A rank has completed the collective, so all have done all they do to it.
+  /// Called when a rank has completed the collective, so that all ranks have passed the last phase: the collective is
+  /// not pending any more.
   void complete(PendingCollective& pending);
-  /// A rank's work on the collective is destroyed.
+  /// Called when a rank's work on the collective is destroyed. A completed collective without works is kept for another
+  /// use.
   void release(std::shared_ptr<PendingCollective> pending);
 
   void send(int from, int to, const Tensor& tensor);
   Receive post(int from, int to);
-  /// Names the listener of a receive.
+  /// Sets the listener of a receive.
   void listen(const Receive& receive, ProgressListener listener);
-  /// The tensor of that receive, once it is there. Throws Aborted if it never will be.
+  /// The tensor of a receive; nothing if it has not been sent yet. Throws Aborted if it will never be sent.
   std::optional<Tensor> take(const Receive& receive);
-  /// The receive is complete, or given up.
+  /// Ends a receive that is complete or given up.
   void drop(const Receive& receive);
 
-  /// Fails every collective and receive, and wakes all ranks except one, or all for kNoRank.
+  /// Fails every collective and receive that is not complete, and calls the listeners of all ranks except `except`,
+  /// which may be kNoRank. The first failure counts.
   void abort(int except, FailurePtr failure);
-  /// Fails what a rank has not entered and not sent yet.
+  /// Fails the collectives that a rank has not entered and the receives of tensors that it has not sent, and calls
+  /// their listeners.
   void leave(int rank, FailurePtr failure);
 
  private:
@@ -104,7 +111,7 @@ class Group {
   std::mutex mutex_;  // guards the members below
   std::vector<std::int64_t> next_call_;
   std::vector<std::shared_ptr<PendingCollective>> pending_;
-  /// Collectives that are over, to be used again: a step then allocates none.
+  /// Completed collectives that are used again, so that a training step allocates none.
   std::vector<std::shared_ptr<PendingCollective>> spare_;
   std::map<std::pair<int, int>, Inbox> inboxes_;  // by sender and receiver
   std::map<Receive, ProgressListener> receivers_;

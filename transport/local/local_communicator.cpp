@@ -15,7 +15,7 @@ namespace {
 using local::Group;
 using local::PendingCollective;
 
-/// The part of one rank in a collective.
+/// The tensors of one rank in a collective, and the numbers of the rank, of all ranks and of the root.
 struct RankCall {
   int rank = 0, ranks = 1, root = 0;
   Tensor input, output;
@@ -65,7 +65,8 @@ void copy_part(const RankCall& call, PendingCollective& pending) {
              bytes);
 }
 
-/// The work of one rank after all have arrived, and after all have reduced. Null: nothing to do.
+/// The computations of one rank in a collective: one after all ranks have arrived, one after all have reduced. Null if
+/// there is nothing to do.
 using Piece = void (*)(const RankCall& call, PendingCollective& pending);
 using Pieces = std::array<Piece, 2>;
 
@@ -87,7 +88,7 @@ Pieces pieces_of(CollectiveKind kind) {
   return {};
 }
 
-/// The way of one rank through the phases of a collective.
+/// The work of one rank in a collective: the rank passes the phases of a PendingCollective.
 class CollectiveWork final : public HostWork {
  public:
   CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, RankCall call,
@@ -96,7 +97,8 @@ class CollectiveWork final : public HostWork {
     pending_->pass(call_.rank, PendingCollective::arrived);
   }
   ~CollectiveWork() override {
-    // Otherwise the tensor was dropped when the collective completed, or others still need it.
+    // After a failure no rank begins to read this rank's input, so it is dropped here. Without a failure
+    // advance_phases() has dropped it, or other ranks still read it.
     if (group_->failed(pending_->number)) {
       const std::unique_lock no_reader(pending_->reading);
       pending_->inputs[call_.rank] = Tensor();
@@ -134,7 +136,7 @@ class CollectiveWork final : public HostWork {
       if (const auto piece = pieces_[waiting_for_]) piece(call_, *pending_);
       pending_->pass(call_.rank, static_cast<PendingCollective::Phase>(waiting_for_ + 1));
     }
-    // No rank reads it any more, and the lender of the tensor counts its handles.
+    // No rank reads the input any more. The caller may check that no handle is left when the work is complete.
     pending_->inputs[call_.rank] = Tensor();
     call_.input = call_.output = Tensor();
     group_->complete(*pending_);

@@ -9,13 +9,13 @@ namespace troupe {
 
 namespace {
 
-/// A frame on its way.
+/// A frame that is sent and not received: the encoded header and a copy of the payload.
 struct Packet {
   EncodedHeader header;
   Tensor payload;
 };
 
-/// The state that the two ends share; the arrays are by end.
+/// The state that the two ends share. Each array has an element for each end.
 struct Wire {
   Wire(LinkFaults link_faults, std::size_t max_bytes) : faults(link_faults), max_payload_bytes(max_bytes) {}
 
@@ -109,7 +109,7 @@ class MemoryLink final : public Link {
     wire_->failure = std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + why});
   }
 
-  /// The frames behind a damaged one are not worth receiving.
+  /// Closes both ends after a damaged frame has arrived, and drops the frames behind it.
   void break_off(const std::string& why) {
     {
       std::lock_guard lock(wire_->mutex);

@@ -43,7 +43,8 @@ class ReusedMemory {
     std::vector<T*> memory;
   };
 
-  /// Never destroyed: an object may be destroyed at the very end of the program.
+  /// The memory of destroyed objects. The list is never destroyed, because an object may be destroyed after static
+  /// variables.
   static Spare& spare() {
     static auto& kSpare = *new Spare();
     return kSpare;

@@ -11,26 +11,29 @@
 
 namespace troupe {
 
-/// Compares what the ranks of a job are about to do. Each rank sends a hash to rank 0. If a hash differs, rank 0
-/// requests that rank's text, finds the first line that differs and sends it to all ranks. A rank that is gone is not
-/// waited for. Used by one thread at a time.
+/// Checks that all ranks of a job agree on what they do next. Each rank describes it by a text, and sends the hash of
+/// the text to rank 0. If a hash differs, rank 0 requests the text of that rank, finds the first line that differs from
+/// its own text and sends this line to all ranks. Ranks that are gone are left out. Used by one thread at a time.
 class AgreementRound {
  public:
-  /// `links` lead from rank 0 to every other rank, and from the others to rank 0. `lost` returns the failure of the
-  /// rank that is lost, or null. `gone` returns whether the others go on without a rank.
+  /// `links` lead from rank 0 to every other rank, and from another rank to rank 0 only. `limit` is the longest wait
+  /// for a frame. `lost` returns the failure of the rank that is lost, or null. `gone` returns whether the job goes on
+  /// without a rank, so that rank 0 does not wait for it.
   AgreementRound(int rank, const std::map<int, std::shared_ptr<Link>>& links, std::chrono::milliseconds limit,
                  std::function<FailurePtr()> lost, std::function<bool(int rank)> gone);
 
-  /// Returns when all ranks have called it with the same topic and hash; see Cluster::agree().
+  /// Returns when all ranks that are not gone have called agree() with the same topic and hash. Throws Error that names
+  /// the first difference in topic or text, a rank that does not come within the limit, or a rank that is lost. `text`
+  /// returns the text that has the hash, and is called only if a hash differs.
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
 
  private:
-  /// Receives the next frame of a rank. Returns nothing if the rank is gone. Throws Error if no frame arrives within
-  /// the limit, or a rank is lost.
+  /// Receives the next frame from rank `from`. Returns nothing if the rank is gone. Throws Error if no frame arrives
+  /// within the limit, or if any rank is lost.
   std::optional<IncomingFrame> receive(int from, const std::string& topic);
-  /// At rank 0: compares the topics and hashes of all ranks.
+  /// At rank 0: compares the topics and hashes of all ranks, and sends the outcome to all ranks.
   void compare(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
-  /// At the other ranks: sends the hash, and the text if rank 0 requests it.
+  /// At another rank: sends topic and hash to rank 0, and the text if rank 0 requests it, and receives the outcome.
   void follow(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
 
   const int rank_;
@@ -40,7 +43,7 @@ class AgreementRound {
   std::map<int, std::unique_ptr<LinkReader>> peers_;
 };
 
-/// The first line in which two texts differ, as part of an error text. Empty if the texts are equal.
+/// Returns the first line in which two texts differ, as part of an error text; empty if the texts are equal.
 std::string first_difference(const std::string& mine, int my_rank, const std::string& theirs, int their_rank);
 
 }  // namespace troupe

@@ -13,23 +13,25 @@
 
 namespace troupe {
 
-/// Announcements of rank 0 to the expendable ranks, in order. A rank that has returned gets the last announcement
-/// first. Thread-safe at rank 0; another rank calls hear() on one thread.
+/// Announcements: bytes that rank 0 sends to the expendable ranks, in order. A rank that has returned first receives
+/// the last announcement that was sent before its return. Thread-safe at rank 0; at another rank, one thread calls
+/// hear().
 class Announcements {
  public:
   using MakeLink = std::function<std::shared_ptr<Link>(int rank)>;
 
-  /// `link` makes this process's end of a link: to an expendable rank at rank 0, to rank 0 elsewhere.
+  /// `link(rank)` makes this process's end of a link to `rank`: at rank 0 to an expendable rank, at another rank to
+  /// rank 0.
   explicit Announcements(MakeLink link) : make_link_(std::move(link)) {}
 
-  /// At rank 0: sends the last announcement and all further ones to a rank. A rank that was added before and has
-  /// returned gets a new link.
+  /// At rank 0: makes a rank a listener, and sends it the last announcement. A listener that has returned gets a new
+  /// link.
   void add_listener(int rank);
   /// At rank 0: sends an announcement to all listeners.
   void announce(std::vector<std::byte> bytes);
 
-  /// At the other ranks: waits for the next announcement. Returns nothing if none arrives within the limit. Throws
-  /// Error if rank 0 has ended.
+  /// At another rank: blocks until the next announcement arrives. Returns nothing if none arrives within the limit.
+  /// Throws Error if the link to rank 0 has failed.
   std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit);
 
  private:

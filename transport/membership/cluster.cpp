@@ -18,7 +18,8 @@ namespace troupe {
 
 namespace {
 
-/// Has two endpoints: one for data between all processes, one for control between rank 0 and the others.
+/// A process of the job, with two endpoints: one for data between all processes, one for control messages between rank
+/// 0 and the others, so that data does not delay them.
 class JoinedCluster final : public Cluster {
  public:
   explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
@@ -27,7 +28,7 @@ class JoinedCluster final : public Cluster {
                              .same_host = options_.same_host,
                              .on_stranger = options_.on_notice};
     data_ = make_zeromq_endpoint(endpoint);
-    // Control messages are small, and large data must not delay them.
+    // Limits the memory for control messages, which are small.
     endpoint.max_payload_bytes = std::size_t{64} << 20;
     control_ = make_zeromq_endpoint(endpoint);
     members_ = rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); });
@@ -36,7 +37,7 @@ class JoinedCluster final : public Cluster {
 
   ~JoinedCluster() override {
     readmission_.reset();
-    // The last messages of this process may say why it ends.
+    // Waits up to 0.5 s for the arrival of the last control messages, which may explain the end of this process.
     control_->drain(std::chrono::milliseconds(500));
     membership_.reset();
   }
@@ -121,7 +122,8 @@ class JoinedCluster final : public Cluster {
     }
   }
 
-  /// Links of one name between rank 0 and every other rank, by the rank at the other end.
+  /// Makes this process's ends of the control links of that name, which join rank 0 with every other rank. Returns them
+  /// by the rank at the other end.
   std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
     std::map<int, std::shared_ptr<Link>> links;
     for (int other = 0; other < size(); ++other)
@@ -143,7 +145,7 @@ class JoinedCluster final : public Cluster {
         [this](int other) { return gone(other) || membership_->expendable().contains(other); });
   }
 
-  // ---- ranks that return
+  // ---- Ranks that return
 
   void start_readmission() {
     ReadmissionOptions options{.rendezvous = rendezvous_options()};
@@ -173,7 +175,7 @@ class JoinedCluster final : public Cluster {
     members_.at(static_cast<std::size_t>(other)) = member;
   }
 
-  /// Counts the return of a rank and calls back.
+  /// Counts the return of a rank and calls the callbacks of on_returned().
   void count_return(int other) {
     std::vector<std::weak_ptr<const OnReturned>> callbacks;
     {
@@ -185,7 +187,8 @@ class JoinedCluster final : public Cluster {
       if (const auto function = callback.lock()) (*function)(other);
   }
 
-  /// At a rank other than 0: takes the addresses of the process that has returned as a rank.
+  /// At a rank other than 0: replaces the addresses of rank `other` by those of the process that has returned with this
+  /// rank.
   void replace_returned(int other, const Tensor& bytes) {
     ByteReader reader(bytes_in(bytes), "member");
     replace(other, read_member(reader));
@@ -226,9 +229,10 @@ class JoinedCluster final : public Cluster {
   std::vector<Member> members_;
   std::vector<std::weak_ptr<const OnReturned>> on_returned_;
   std::map<int, int> returns_;  // by rank
-  std::set<int> listening_;     // ranks that are listeners of announcements_
+  std::set<int> listening_;     // ranks that were added to announcements_
   Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
-  /// ZeroMQ reports the loss of a process only if it had a connection to it. Links to other lost processes fail here.
+  /// Fails the data links to a lost process. ZeroMQ itself reports the loss only if this process was connected to the
+  /// lost one.
   const std::shared_ptr<const OnLost> on_lost_ = std::make_shared<const OnLost>([this](const FailurePtr& why) {
     if (why->rank >= 0 && why->rank < size() && why->rank != rank()) data_->fail_peer(why->rank, why);
   });

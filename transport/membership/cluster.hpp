@@ -16,26 +16,30 @@
 
 namespace troupe {
 
-/// See membership.hpp for the states of a rank: expected, present, leaving, left, lost, gone, returned.
+/// The options of join_cluster().
 struct ClusterOptions {
   Job job;
-  /// Values that must be equal in all processes; see difference().
+  /// Pairs of a name and a value that must be equal in all processes. join_cluster() throws Error that names the first
+  /// pair that differs.
   Agreement agreement = {};
   /// The address at which this process listens: empty for loopback alone, `any`, or one address of this machine. Data
   /// is neither encrypted nor authenticated: listen only in networks that you trust.
   std::string bind = {};
-  /// How long the ranks wait for each other, at the start and wherever all ranks must come.
+  /// How long the ranks wait for each other: in join_cluster(), agree() and leave().
   std::chrono::milliseconds limit{60'000};
   std::chrono::milliseconds heartbeat_interval{250};
-  /// The longest silence of a process that is not lost; see MembershipOptions::limit.
+  /// A process is lost when no heartbeat of it has arrived for longer than this. The first heartbeat from another
+  /// machine may take 4 s longer.
   std::chrono::milliseconds heartbeat_limit{2'500};
-  /// If false, processes of one machine use the network as if they were on several.
+  /// If false, processes of one machine exchange data over TCP only, like processes on different machines.
   bool same_host = true;
-  /// Called, on any thread, with one line about each stranger, loss and return.
+  /// Called, on any thread, with one line about each process that connects but does not belong to the job, each
+  /// expendable rank that is lost, and each rank that returns or is refused.
   std::function<void(const std::string& line)> on_notice = {};
 };
 
-/// The processes of a job, connected. Thread-safe.
+/// The connected processes of a job. membership.hpp explains the states of a rank: expected, present, leaving, left,
+/// lost, gone, returned. Thread-safe.
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -44,55 +48,63 @@ class Cluster {
   int rank() const { return job().rank; }
   int size() const { return job().world_size; }
   virtual ProcessRole role(int rank) const = 0;
-  /// A name that is equal for ranks on the same machine.
+  /// Returns a name that is equal for ranks on the same machine.
   virtual std::string machine(int rank) const = 0;
-  /// The number of lower ranks on the machine of a rank.
+  /// Returns the number of ranks below `rank` on the same machine.
   virtual int local_rank(int rank) const = 0;
 
-  /// A link for data to another rank. Each end makes it once, under the same name.
+  /// Makes this process's end of a link for data to another rank. Each end makes the link once, under the same name.
   virtual std::shared_ptr<Link> data_link(int rank, const std::string& name) = 0;
-  /// A link for control messages, which data does not delay, between rank 0 and another rank.
+  /// Makes this process's end of a link between rank 0 and another rank for control messages, which data does not
+  /// delay.
   virtual std::shared_ptr<Link> control_link(int rank, const std::string& name) = 0;
-  /// Makes a group in which rank r is in process `processes[r]`. Returns the ranks of this process at their index, and
-  /// null at all others. All processes that have ranks of the group call it with the same arguments.
+  /// Makes a group in which rank r is in process `processes[r]`. Element r of the result is the communicator of rank r
+  /// if the rank is in this process, else null. All processes that have ranks of the group must call it with the same
+  /// arguments. Throws Error for the algorithm `nccl`, whose tensors lie on devices.
   virtual std::vector<std::shared_ptr<Communicator>> communicator(
       const std::string& name, const std::vector<int>& processes,
       AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct) = 0;
-  /// Returns when all ranks have called it with the same `hash`. Otherwise throws Error at all of them that names the
-  /// first line in which their `text` differs. The n-th call of each rank is compared with the n-th of the others.
+  /// Returns when all ranks have called agree() with the same topic and hash; ranks that are expendable may be missing.
+  /// The n-th call of a rank is compared with the n-th call of the others. `text` returns the text that `hash` stands
+  /// for. If ranks differ, throws Error on all of them, with the first line in which their texts differ. Also throws
+  /// Error if a rank is lost or does not come within ClusterOptions::limit.
   virtual void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) = 0;
-  /// The number of the next plan, from 1. All processes spawn the same plans in the same order.
+  /// Returns 1 at the first call, and one more at every further call. Plans and groups are numbered by it, so all
+  /// processes must call it in the same order.
   virtual std::uint64_t next_generation() = 0;
 
-  /// The failure of the first rank that is lost, or null. A rank that is gone is not lost.
+  /// Returns the failure of the first rank that is lost, or null. A rank that is gone is not lost.
   virtual FailurePtr lost() const = 0;
-  /// Whether an expendable rank is gone. Its links have failed or fail within moments.
+  /// Whether an expendable rank is gone: the job goes on without it. Its links have failed or fail within moments.
   virtual bool gone(int rank) const = 0;
-  /// Makes exactly these ranks expendable from now on: the others go on without them, and agree() does not wait for
-  /// them. A process may join again with the rank of one that is gone. All processes call it with the same ranks.
-  /// Throws Error if rank 0 is among them.
+  /// Makes exactly these ranks expendable from now on: if one is lost, the others go on without it, and agree() does
+  /// not wait for it. Another process may join with the rank of one that is gone. All processes must call it with the
+  /// same ranks. Throws Error if rank 0 is among them.
   virtual void set_expendable(std::set<int> ranks) = 0;
   virtual std::set<int> expendable() const = 0;
-  /// Calls back, on any thread, when an expendable rank has returned, before the returned process goes on. Ends when
-  /// the handle is destroyed.
+  /// Sets a callback that is called, on any thread, when an expendable rank has returned, before join_cluster() returns
+  /// in the returned process. Destroying the handle unsets the callback.
   using OnReturned = std::function<void(int rank)>;
   [[nodiscard]] virtual std::shared_ptr<const OnReturned> on_returned(OnReturned callback) = 0;
-  /// How many times a rank has returned.
+  /// Returns the number of times that another process has returned as rank `rank`.
   virtual int returns(int rank) const = 0;
-  /// At rank 0: sends bytes to the expendable ranks. A rank that has returned gets the last announcement.
+  /// At rank 0: sends bytes to the expendable ranks. A rank that returns later receives the last announcement.
   virtual void announce(std::vector<std::byte> bytes) = 0;
-  /// At an expendable rank: waits for the next announcement of rank 0. Returns nothing if none arrives within the
-  /// limit. Throws Error if rank 0 has ended. Called by one thread.
+  /// At an expendable rank: blocks until the next announcement of rank 0 arrives. Returns nothing if none arrives
+  /// within the limit. Throws Error if rank 0 has ended or a rank is lost. Only one thread may call it.
   virtual std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) = 0;
-  /// Calls back, on any thread, when a rank is lost; at once if one is lost already. Ends when the handle is destroyed.
+  /// Sets a callback that is called once, on any thread, when a rank is lost; at once if one is lost already.
+  /// Destroying the handle unsets the callback.
   using OnLost = std::function<void(const FailurePtr&)>;
   [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;
-  /// Ends the job: waits until every rank has called it or is gone. Throws Error that names a rank that is lost or does
-  /// not come. If the cluster is destroyed without it, the others lose this process.
+  /// Ends the job: blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost
+  /// or has not called it within ClusterOptions::limit. If this object is destroyed without leave(), the other ranks
+  /// lose this process.
   virtual void leave() = 0;
 };
 
-/// Connects to the other processes of the job. Throws Error if they differ or do not come within the limit.
+/// Connects to the other processes of the job. Throws Error if the processes differ in a value that must be equal, or
+/// if not all of them come within the limit.
 std::shared_ptr<Cluster> join_cluster(ClusterOptions options);
 
 }  // namespace troupe

@@ -14,7 +14,7 @@ namespace {
 
 using Group = std::vector<std::shared_ptr<Communicator>>;
 
-/// Makes groups in which every pair of ranks has a link of its own.
+/// Makes groups in which every pair of ranks has a separate link: in memory if both ranks are in this process.
 class MeshBuilder {
  public:
   MeshBuilder(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes)
@@ -63,8 +63,9 @@ std::vector<int> processes_at(const std::vector<int>& ranks, const std::vector<i
   return processes_of_ranks;
 }
 
-/// A group that sums within each machine, then across the machines, then spreads the sum within each machine.
-/// `make_across(name, processes)` makes the communicator of the first ranks of all machines, in their processes.
+/// Makes a group that sums within each machine, then across the machines, and then spreads the sum within each machine.
+/// `machines` assigns the ranks to machines, or to processes that take their place. `make_across(name, processes)`
+/// makes a communicator of the first ranks of all machines; `processes` has the process of each of these ranks.
 template <class MakeAcross>
 Group make_hierarchical_group(const GroupSurroundings& around, const std::string& name,
                               const std::vector<int>& processes, const hierarchy::Layout& machines,
@@ -94,8 +95,8 @@ Group make_hierarchical_group(const GroupSurroundings& around, const std::string
   return group;
 }
 
-/// A group whose processes use MPI with one rank each. The first rank of a process adds up the others before, and
-/// passes the result to them after.
+/// Makes a group in which one rank of each process takes part in MPI: the first rank of the process sums the tensors of
+/// the process's ranks, sums with the other processes over MPI, and passes the result to the ranks.
 Group make_mpi_group(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes) {
   const auto make_across = [&](const std::string& across, const std::vector<int>& members) {
     Group group(members.size());

@@ -8,10 +8,12 @@ namespace troupe {
 
 namespace {
 
-// TCP sends a lost first packet again after 1 s, and after 2 s more.
+// The extra silence allowed to a far rank before its first heartbeat. TCP sends a lost first packet again after 1 s,
+// and once more 2 s later.
 constexpr std::chrono::milliseconds kFirstContact{4'000};
 
-/// The types of the frames between members, in FrameHeader::edge. FrameHeader::slot is the rank that has returned.
+/// The types of the frames between members, in FrameHeader::edge. FrameHeader::slot is the rank that has returned, in
+/// kReturned and kConfirmed.
 enum MemberMessage : std::int32_t { kHeartbeat, kLost, kLeaving, kLeft, kReturned, kConfirmed };
 
 Frame frame_of(MemberMessage type, int returned_rank = 0) {
@@ -121,7 +123,7 @@ void Membership::note_returned(int from, const IncomingFrame& frame, std::unique
     if (options_.on_returned) options_.on_returned(rank, frame.payload->tensor());
     link->send(frame_of(kConfirmed, rank));
   } catch (const Error&) {
-    // Without the confirmation rank 0 refuses the newcomer.
+    // After an error this rank does not confirm the return, so rank 0 refuses the process that returns.
   }
   lock.lock();
 }
@@ -179,14 +181,14 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
   if (lost_ || gone_.contains(failure->rank)) return;
   const bool can_go_on = failure->rank != options_.rank && expendable_.contains(failure->rank);
-  const auto links = links_to_all();  // includes the link to the rank, which may still live
+  const auto links = links_to_all();  // also to the rank that is lost now, which may still live
   if (can_go_on) {
     gone_.insert(failure->rank);
     going_.insert(failure->rank);
   } else {
     lost_ = failure;
   }
-  // Copied before the lock is released: on_lost() calls back itself if it is called from now on.
+  // Copied before the lock is released: a callback that is added after that is called by on_lost() at once.
   const auto callbacks = can_go_on ? decltype(on_lost_)() : on_lost_;
   auto frame = frame_of(kLost);
   frame.payload = failure_payload(*failure);

@@ -2,16 +2,15 @@
 
 // Membership watches the processes of a job. A rank has one of these states:
 //
-//   expected   The rendezvous waits for its HELLO.
-//   present    It is connected, and its heartbeats arrive.
-//   leaving    It has called leave() and waits for the others.
+//   expected   The rendezvous waits for the rank's HELLO, the message with which a process joins.
+//   present    The rank is connected, and its heartbeats arrive.
+//   leaving    The rank has called leave() and waits for the other ranks.
 //   left       All ranks have called leave(). A silent or closed link is no longer a loss.
-//   lost       It died, fell silent or was cut off. The job ends with it.
-//   gone       It is lost, but expendable: its links fail, and the others go on.
-//   returned   Another process has joined with the rank of one that was gone. It is present again; its returns are
-//              counted.
+//   lost       The rank died, fell silent or was cut off. The job ends.
+//   gone       The rank is lost, but expendable: its links fail, and the other ranks go on.
+//   returned   Another process has joined with a rank that was gone. The rank is present again.
 //
-// A run knows one more state: a rank that is gone, or that returned after the run began, is absent from the run.
+// For a run there is one more state: a rank that is gone, or that returned after the run began, is absent from it.
 
 #include <chrono>
 #include <condition_variable>
@@ -31,98 +30,107 @@ namespace troupe {
 /// The heartbeats and time limits of a membership.
 struct MembershipOptions {
   int rank = 0;
-  /// The interval of heartbeats. Must be positive.
+  /// The interval between two heartbeats. Must be positive.
   std::chrono::milliseconds interval{250};
-  /// The longest silence of a process that is not lost. Silence is counted in intervals of the watching thread: if the
-  /// watching process gets no processor time, the others have as much longer.
+  /// A process is lost when no frame of it has arrived for longer than this. The time is counted in intervals of the
+  /// thread that watches, so it stands still while the watching process gets no processor time.
   std::chrono::milliseconds limit{2'500};
-  /// Whether a rank is reached over a network, where the first packets may be lost. Such a rank has 4 s more for its
-  /// first heartbeat.
+  /// Returns whether a rank is reached over a network, where the first packets may be lost. The limit for the first
+  /// heartbeat of such a rank is 4 s longer.
   std::function<bool(int rank)> is_far = {};
-  /// The process of a rank as named in error texts: its host and process number.
+  /// Returns the name of the process of a rank for error texts, with its host and process number.
   std::function<std::string(int rank)> describe;
-  /// Called once, on any thread, when an expendable rank is gone.
+  /// Called, on any thread, each time an expendable rank becomes gone.
   std::function<void(int rank, const FailurePtr& why)> on_gone = {};
-  /// Called, on any thread of a rank other than 0, when a rank has returned; `member` has the bytes that rank 0 passed
-  /// to tell_returned().
+  /// Called, on a rank other than 0 and on any thread, when a rank has returned. `member` has the bytes that rank 0
+  /// passed to tell_returned().
   std::function<void(int rank, const Tensor& member)> on_returned = {};
 };
 
 /// Sends heartbeats from every rank to rank 0 and from rank 0 to every rank, and reports losses. A process is lost when
-/// its heartbeats stop or its connection breaks; rank 0 tells all others. An expendable process is gone instead, and is
-/// told so, in case it still lives. A thread of its own sends and watches. Thread-safe.
+/// its heartbeats stop or its connection breaks; rank 0 sends the loss to all others. If the process is expendable, it
+/// is gone instead, and the message goes to it as well, in case it still lives. A thread of this object sends and
+/// watches. Thread-safe.
 class Membership {
  public:
-  /// `links` lead from rank 0 to every other rank, and from the others to rank 0. Throws Error if the interval is not
-  /// positive.
+  /// `links` lead from rank 0 to every other rank, and from another rank to rank 0 only. Throws Error if the interval
+  /// is not positive.
   Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links);
-  /// Stops the heartbeats. The others lose this process unless it has left.
+  /// Stops the heartbeats, so that the other ranks lose this process unless all have left.
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  /// Makes exactly these ranks expendable from now on. Rank 0 must not be among them.
+  /// Makes exactly these ranks expendable from now on: if one of them is lost, the other ranks go on. Rank 0 must not
+  /// be among them.
   void set_expendable(std::set<int> ranks);
   std::set<int> expendable() const;
-  /// The first loss of a rank, with the reason. Null while no rank is lost.
+  /// Returns the first loss of a rank, with the reason; null while no rank is lost.
   FailurePtr lost() const;
-  /// Whether an expendable rank is gone. True once on_gone has returned.
+  /// Whether an expendable rank is gone, and on_gone has returned.
   bool gone(int rank) const;
 
-  // Called at rank 0, in this order, when a rank that is gone returns.
+  // The next three functions are called at rank 0, in this order, when a rank that is gone returns.
 
-  /// Sends the member's bytes to all ranks that are present.
+  /// Sends `member`, which describes the process that returns with rank `rank`, to all ranks that are present. They
+  /// confirm it.
   void tell_returned(int rank, const Tensor& member);
-  /// Whether all ranks that were present then have confirmed the return or are gone.
+  /// Whether every rank that was present at tell_returned() has confirmed the return or is gone by now.
   bool all_confirmed(int rank) const;
-  /// Makes the rank present. `link` leads to it.
+  /// Makes the rank present. `link` leads to its new process.
   void take_back(int rank, std::shared_ptr<Link> link);
 
-  /// Calls back once, on any thread, when a rank is lost; at once if one is lost already. Calls may run until the
-  /// destructor returns.
+  /// Adds a callback that is called once, on any thread, when a rank is lost; at once if one is lost already. The
+  /// callback is unset when its owner destroys it. A call may run until the destructor of Membership returns.
   using OnLost = std::function<void(const FailurePtr&)>;
   void on_lost(std::weak_ptr<const OnLost> callback);
-  /// Waits until every rank has called it or is gone. Throws Error that names a rank that is lost meanwhile, or that
-  /// has not called it within the limit.
+  /// Blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost meanwhile, or
+  /// that has not called it within the limit.
   void leave(std::chrono::milliseconds limit);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Peer {
     std::shared_ptr<Link> link;
-    /// The time since its last frame, in whole intervals. Starts below 0 if the first heartbeat may take longer.
+    /// The time since the last frame of the peer, in whole intervals. Starts at -4 s for a rank that is far, so that
+    /// its first heartbeat may take longer.
     std::chrono::milliseconds silence{0};
     bool leaving = false;
   };
-  /// Guards the members of Membership, and wakes the threads that wait for a change. The callbacks of the links share
-  /// it, because they may still run after Membership is destroyed.
+  /// A mutex that guards the members of Membership, and a condition that wakes the threads that wait for a change. The
+  /// callbacks of the links share the object, because they may still run after Membership is destroyed.
   struct Signal {
     std::mutex mutex;
     std::condition_variable changed;
     bool frame_arrived = false;  // wakes the watching thread
   };
 
-  // Functions that take `lock` are called with it and release it while they send or call back.
+  // The caller of a function with a parameter `lock` holds that lock; the function releases it while it sends or calls
+  // back.
 
   void watch();
   void receive(std::unique_lock<std::mutex>& lock);
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   void note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
-  /// The loss that a frame reports. If the frame is damaged, the loss of its sender, because the watching thread must
-  /// not throw.
+  /// Returns the loss that a frame of rank `from` reports. Returns the loss of `from` if the frame is damaged, because
+  /// the watching thread must not throw.
   FailurePtr loss_in(const IncomingFrame& frame, int from) const;
   std::vector<std::shared_ptr<Link>> links_to_all() const;
-  /// Sends without the lock: the other end of a link may be in this process, and its callback locks.
+  /// Sends a frame on all links without the lock: the other end of a link may be in this process, and its callback
+  /// locks.
   static void send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
                       std::unique_lock<std::mutex>& lock);
-  /// Called once per interval. Counts intervals instead of reading a clock: while this process is stopped or waits for
-  /// a processor, heartbeats that have arrived wait, too.
+  /// Called once per interval: adds an interval to the silence of every peer, and loses one that is silent for too long
+  /// or whose link has failed. Counts intervals instead of reading a clock, because a process that is stopped or waits
+  /// for a processor does not read the heartbeats that arrive.
   void look_for_losses(std::unique_lock<std::mutex>& lock);
-  /// A peer whose link wakes the watching thread. Call it without the lock, which the callback of the link takes.
+  /// Returns a peer whose link wakes the watching thread. Call it without the lock, which the callback of the link
+  /// takes.
   Peer newly_connected(int rank, std::shared_ptr<Link> link) const;
-  /// Records the loss of a rank, or that it is gone, and tells all. Only the first loss counts.
+  /// Records that a rank is lost, or gone if it is expendable, sends this to all ranks and calls back. Does nothing if
+  /// a rank is lost already, or if this one is gone already.
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
-  /// The ranks that neither leave nor are gone, as `1, 3`.
+  /// Returns the ranks that have not called leave() and are not gone, as `1, 3`.
   std::string staying() const;
   FailurePtr loss_of(int rank, const std::string& why, const FailurePtr& cause = nullptr) const;
 
@@ -132,8 +140,8 @@ class Membership {
   std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
   std::set<int> expendable_, gone_;
-  std::set<int> going_;                       // ranks in gone_ whose on_gone has not returned
-  std::map<int, std::set<int>> unconfirmed_;  // by rank that returns: the ranks that have not confirmed it
+  std::set<int> going_;                       // ranks in gone_ for which on_gone has not returned
+  std::map<int, std::set<int>> unconfirmed_;  // by returning rank: the ranks that have not confirmed it
   bool leaving_ = false, left_ = false;
   bool stopping_ = false;
   std::thread thread_;

@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-/// The interval at which the newcomers' states are advanced.
+/// The interval at which the thread calls advance() for every newcomer.
 constexpr std::chrono::milliseconds kAdvanceInterval{50};
 
 }  // namespace
@@ -42,7 +42,7 @@ void Readmission::take(const Acceptor::Message& message) {
   }
   const auto earlier = newcomers_.find(hello.rank);
   if (earlier != newcomers_.end() && earlier->second.sender == message.sender) {
-    // The second HELLO confirms that the newcomer has the members.
+    // A second HELLO on the same connection confirms that the newcomer has the members.
     if (earlier->second.state == Newcomer::welcomed) earlier->second.state = Newcomer::connected;
     return;
   }
@@ -67,7 +67,7 @@ void Readmission::advance(int rank, Newcomer& newcomer) {
     acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::welcome, {}, options_.members()}));
     newcomer.state = Newcomer::welcomed;
   } else if (newcomer.state == Newcomer::connected) {
-    // Announced only now: the newcomer would drop the messages of ranks that it does not know yet.
+    // The newcomer is announced only after it has confirmed: it would drop messages of ranks that it does not know yet.
     options_.announce(rank, newcomer.member);
     newcomer.state = Newcomer::announced;
   } else if (newcomer.state == Newcomer::announced && membership_.all_confirmed(rank)) {

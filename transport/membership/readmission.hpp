@@ -14,48 +14,52 @@
 
 namespace troupe {
 
-/// The job that newcomers join.
+/// The job that newcomers join, and the functions that change its members. A newcomer is a process that joins while the
+/// job runs, with the rank of a process that is gone.
 struct ReadmissionOptions {
-  /// The rendezvous of the job. Its limit is the time a newcomer waits until its rank is known to be gone and until all
-  /// others have its address; on_notice gets one line about each newcomer that is admitted or refused, too.
+  /// The rendezvous of the job. Its limit is the longest time from a newcomer's HELLO until its rank is known to be
+  /// gone and all other ranks have its address. Its on_notice also gets one line about each newcomer that is admitted
+  /// or refused.
   RendezvousOptions rendezvous;
-  /// The current members, by rank.
+  /// Returns the current members, by rank.
   std::function<std::vector<Member>()> members;
-  /// Replaces the member of a rank, at rank 0 and at all other ranks, which confirm it to the membership.
+  /// Replaces the member of a rank at rank 0, and sends the new one to all other ranks, which confirm it to the
+  /// membership.
   std::function<void(int rank, const Member& member)> announce;
-  /// Marks the rank as returned. The newcomer is told to go on afterwards.
+  /// Marks the rank as returned. Readmission then sends the newcomer the answer `go`.
   std::function<void(int rank)> admit;
 };
 
-/// Admits, at rank 0 while the job runs, processes that join with the rank of an expendable process that is gone. Works
-/// on a thread of its own, which calls the functions of the options.
+/// Admits newcomers, at rank 0 while the job runs. A thread of this object listens at the address of the rendezvous and
+/// calls the functions of the options.
 class Readmission {
  public:
-  /// Keeps a reference to `membership`. Throws Error if the address cannot be bound.
+  /// Keeps a reference to `membership`. Throws Error if the address of the rendezvous cannot be bound.
   Readmission(ReadmissionOptions options, const Membership& membership);
   ~Readmission();
   Readmission(const Readmission&) = delete;
   Readmission& operator=(const Readmission&) = delete;
 
  private:
-  /// A process that asks to be admitted. An empty sender marks one to be forgotten.
+  /// A newcomer and the state of its admission. An empty sender marks a newcomer that is admitted or refused and is to
+  /// be erased.
   struct Newcomer {
     std::string sender;
     Member member;
     std::chrono::steady_clock::time_point deadline;
     enum {
-      waiting,    ///< until its rank is known to be gone
-      welcomed,   ///< it has got the members
-      connected,  ///< it has confirmed that it has the members' addresses
-      announced   ///< the others have been told its address
+      waiting,    ///< its rank is not known to be gone yet
+      welcomed,   ///< the members were sent to it
+      connected,  ///< it has confirmed the members
+      announced   ///< its address was sent to the other ranks
     } state = waiting;
   };
 
   void run();
   void take(const Acceptor::Message& message);
-  /// Why the process cannot be admitted. Empty if it can.
+  /// Returns the reason why a process with this HELLO cannot be admitted; empty if it can.
   std::string objection(const Hello& hello) const;
-  /// Takes the newcomer one state further if possible.
+  /// Moves the newcomer to its next state if that is possible. Refuses it after its deadline.
   void advance(int rank, Newcomer& newcomer);
   void refuse(const std::string& sender, const std::string& reason);
   void notice(const std::string& line) const;

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// How long rank 0, after it has given up, answers ranks that are still expected.
+/// How long rank 0, after it has given up, sends the reason to ranks that are still expected.
 constexpr std::chrono::seconds kRefusalTime{2};
 
 std::vector<std::byte> refusal(const std::string& reason) {
@@ -25,7 +25,7 @@ std::string seconds(std::chrono::milliseconds limit) {
   return text + " s";
 }
 
-/// Rank 0's side of the rendezvous.
+/// The rendezvous at rank 0.
 class Host {
  public:
   explicit Host(const RendezvousOptions& options)
@@ -41,7 +41,7 @@ class Host {
     know(members_);
     for (const auto& [rank, sender] : senders_)
       acceptor_->answer(sender, encode(Answer{Answer::Kind::welcome, {}, members_}));
-    // The ranks are expected once more: the second HELLO confirms the members.
+    // Every rank sends its HELLO a second time, which confirms the members.
     arrived_.clear();
     while (arrived_.size() < senders_.size()) {
       const auto message = next();
@@ -61,7 +61,8 @@ class Host {
     return std::move(*message);
   }
 
-  /// Records the HELLO of a rank, or refuses it. Ends the rendezvous if the rank belongs to the job but differs.
+  /// Records the HELLO of a rank. Refuses a process of another run, and one whose rank is taken or does not exist. Ends
+  /// the rendezvous if the process belongs to the job but differs in world size or agreement.
   void admit(const Acceptor::Message& message) {
     Hello hello;
     try {
@@ -84,13 +85,14 @@ class Host {
     arrived_.insert(hello.rank);
   }
 
-  /// Refuses a process that does not belong to the job or whose rank is taken. The job goes on without it.
+  /// Sends `reason` to a process that does not belong to the job or whose rank is taken. The job goes on without it.
   void refuse(const std::string& sender, const std::string& reason) {
     acceptor_->answer(sender, refusal(reason));
     notice(reason + "; refused");
   }
 
-  /// Ends the rendezvous: sends the reason to `sender` and to all ranks that have come, and throws it as Error.
+  /// Ends the rendezvous: sends the reason to `sender`, if any, and to all ranks that have come, and throws it as
+  /// Error.
   [[noreturn]] void end_with(const std::string& reason, const std::string& sender = {}) {
     if (!sender.empty()) acceptor_->answer(sender, refusal(reason));
     for (const auto& [rank, other] : senders_) acceptor_->answer(other, refusal(reason));
@@ -98,7 +100,7 @@ class Host {
     throw Error("rendezvous", reason);
   }
 
-  /// Refuses ranks that come within the next moments: without an answer they would wait for their whole limit.
+  /// Refuses ranks that come within kRefusalTime. Without an answer they would wait until their limit.
   void refuse_expected(const std::string& reason) {
     const auto deadline = std::min(deadline_, std::chrono::steady_clock::now() + kRefusalTime);
     auto remaining = options_.job.world_size - 2 - static_cast<int>(senders_.size());
@@ -110,7 +112,7 @@ class Host {
     if (options_.on_notice) options_.on_notice("[rendezvous] " + line);
   }
 
-  /// The ranks that are still expected, as `1, 3`.
+  /// Returns the ranks that are still expected, as `1, 3`.
   std::string expected() const {
     std::string ranks;
     for (int rank = 1; rank < options_.job.world_size; ++rank)
@@ -123,10 +125,11 @@ class Host {
   std::unique_ptr<Acceptor> acceptor_;
   std::vector<Member> members_;
   std::map<int, std::string> senders_;  // by rank
-  std::set<int> arrived_;               // ranks that are no longer expected
+  std::set<int> arrived_;               // ranks whose current HELLO, the first or the second, has come
 };
 
-/// Receives an answer of rank 0. Throws Error if rank 0 refuses, answers with another kind or does not answer in time.
+/// Receives the next answer of rank 0. Throws Error if rank 0 refuses, answers with another kind than `kind`, or does
+/// not answer before the deadline.
 Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const RendezvousOptions& options,
                    Answer::Kind kind) {
   const auto bytes = client.receive(deadline);
@@ -147,9 +150,10 @@ Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const Re
   return answer;
 }
 
-/// The side of every other rank.
+/// The rendezvous at a rank other than 0.
 std::vector<Member> join(const RendezvousOptions& options, const OnMembers& know) {
-  // Rank 0 gives up at its limit and sends the reason. The longer limit here lets the reason arrive.
+  // Rank 0 gives up at its limit and sends the reason. The deadline here is half a second later, so that the reason
+  // arrives.
   const auto deadline = std::chrono::steady_clock::now() + options.limit + std::chrono::milliseconds(500);
   const auto client = connect_to_acceptor("tcp://" + options.job.rendezvous);
   const auto& job = options.job;

@@ -11,35 +11,36 @@
 
 namespace troupe {
 
-/// Values that must be equal in all processes of a job, by name: `seed`, `data`, ...
+/// Pairs of a name and a value that must be equal in all processes of a job, such as `seed`.
 using Agreement = std::vector<std::pair<std::string, std::string>>;
 
-/// The addresses and the role of a process, as the other processes of the job know it.
+/// The addresses and the role of a process, which the other processes of the job receive.
 struct Member {
   EndpointAddress control;
   EndpointAddress data;
   ProcessRole role = ProcessRole::any;
 };
 
-/// The job and this process's part in it.
+/// The job, this process as a member of it, and the settings of the rendezvous.
 struct RendezvousOptions {
   Job job;
   Agreement agreement;
   Member self;
-  /// At rank 0: tcp://address:port at which it accepts the others.
+  /// At rank 0: the address tcp://address:port at which rank 0 accepts the other ranks.
   std::string bind;
-  /// How long a rank waits for the others.
+  /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
-  /// Called with one line about each process that connects but does not belong to the job.
+  /// Called with one line about each process that connects but does not belong to the job, or whose rank is taken.
   std::function<void(const std::string& line)> on_notice = {};
 };
 
 using OnMembers = std::function<void(const std::vector<Member>&)>;
 
-/// Makes the addresses of all processes of a job known to all. Every rank sends a HELLO to rank 0, which checks it and,
-/// when all ranks have sent one, answers with the members. Each rank passes them to `know` and confirms it to rank 0.
-/// Returns the members by rank when all ranks have confirmed. Throws Error if the processes differ (with the first
-/// difference), a rank does not come within the limit, or rank 0 does not answer.
+/// Exchanges the members of a job between all its processes. Every rank sends rank 0 a HELLO with its member, which
+/// rank 0 checks. When all ranks have sent one, rank 0 answers with the members. Each rank passes them to `know`, and
+/// confirms them to rank 0 by sending its HELLO again. Returns the members by rank when all ranks have confirmed.
+/// Throws Error if the processes differ (with the first difference), if a rank does not come within the limit, or if
+/// rank 0 refuses this process or does not answer.
 std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know);
 
 }  // namespace troupe

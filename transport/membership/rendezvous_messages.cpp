@@ -108,7 +108,7 @@ Answer decode_answer(std::span<const std::byte> bytes) {
   Answer answer{static_cast<Answer::Kind>(kind)};
   if (answer.kind == Answer::Kind::welcome) {
     const auto count = reader.get<std::uint32_t>();
-    // Takes memory for the members as they are read, because the count is not trusted.
+    // Allocates memory for each member as it is read, because `count` comes from a sender that is not trusted.
     for (std::uint32_t i = 0; i < count; ++i) answer.members.push_back(read_member(reader));
   } else {
     answer.reason = reader.get_text(kReasonLimit);

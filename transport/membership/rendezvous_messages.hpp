@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-/// The first message of a process to rank 0.
+/// The message with which a process joins a job at rank 0. The process sends the same message again to confirm that it
+/// has received the members.
 struct Hello {
   std::string run_id;
   int rank = 0;
@@ -20,37 +21,39 @@ struct Hello {
   Member self;
 };
 
-/// The answer of rank 0 to a HELLO.
+/// An answer of rank 0 to a HELLO.
 struct Answer {
   enum class Kind : std::uint8_t {
-    welcome,  ///< all ranks have said HELLO: the members
-    refused,
-    go,  ///< all members have each other's addresses
+    welcome,  ///< has the members, after all ranks have sent a HELLO
+    refused,  ///< has the reason why the process cannot join
+    go,       ///< all ranks have confirmed the members
   };
   Kind kind = Kind::go;
-  std::string reason = {};           ///< reason of a refusal
-  std::vector<Member> members = {};  ///< members of a welcome, by rank
+  std::string reason = {};           ///< for `refused`
+  std::vector<Member> members = {};  ///< for `welcome`: the members by rank
 };
 
 std::vector<std::byte> encode(const Hello& hello);
 std::vector<std::byte> encode(const Answer& answer);
-/// Throws Error if the bytes are not a HELLO, or one of another version of the protocol.
+/// Throws Error if the bytes are not a HELLO, or are one of another version of the protocol.
 Hello decode_hello(std::span<const std::byte> bytes);
 /// Throws Error if the bytes are not an answer.
 Answer decode_answer(std::span<const std::byte> bytes);
 
-/// Writes a member as a part of a HELLO, of an answer, or of the message that a rank has returned.
+/// Writes a member as a part of a HELLO, of an answer, or of the message about a rank that has returned.
 void write(ByteWriter& writer, const Member& member);
-/// Throws Error if the bytes end too early or the role is unknown.
+/// Reads a member that write() has written. Throws Error if the bytes end too early, an address is too long or the role
+/// is unknown.
 Member read_member(ByteReader& reader);
 
-/// The first entry in which two agreements differ, as an error text: `seed is 3 on rank 1 but 4 on rank 0`. Empty if
-/// they are equal.
+/// Returns the first entry in which two agreements differ, as an error text such as `seed is 3 on rank 1 but 4 on rank
+/// 0`; empty if they are equal.
 std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank);
-/// Why a HELLO does not belong to a job: because of its run id, or of its world size. Empty if that is equal.
+/// run_id_objection() and world_size_objection() return an error text if the run id, or the world size, of a HELLO
+/// differs from that of `job`; empty if it is equal.
 std::string run_id_objection(const Job& job, const Hello& hello);
 std::string world_size_objection(const Job& job, const Hello& hello);
-/// The notice about a process whose first message is not a HELLO.
+/// Returns the notice about a process whose first message is not a HELLO.
 std::string foreign_notice(const std::string& reason);
 
 }  // namespace troupe

@@ -18,7 +18,8 @@ using mpi::expect_success;
 using mpi::MpiThread;
 using mpi::Operation;
 
-/// MPI's type of elements that are summed. 16-bit numbers are integers for MPI; an operation defined here adds them.
+/// MPI's datatype for the elements of a sum. 16-bit floats are integers for MPI; sum_of() has the operations that add
+/// them. Throws Error for a dtype that cannot be summed.
 MPI_Datatype type_for_sums(DType dtype) {
   switch (dtype) {
     case DType::float16:
@@ -46,7 +47,7 @@ MPI_Op operation_of(MPI_User_function* add) {
   return operation;
 }
 
-/// Called on MPI's thread.
+/// MPI's operation that adds elements of a dtype. Must be called on the thread of MpiThread.
 MPI_Op sum_of(DType dtype) {
   static const MPI_Op float16 = operation_of(&add_halves<DType::float16>);
   static const MPI_Op bfloat16 = operation_of(&add_halves<DType::bfloat16>);
@@ -68,7 +69,8 @@ void* memory_of(const Tensor& tensor) {
   return tensor && tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
 }
 
-/// Begins an operation on MPI's thread, from and to memory that stays until MPI has finished. Returns MPI's code.
+/// A function that begins an MPI operation, on the thread of MpiThread, and returns MPI's error code. `from` and `to`
+/// stay allocated until MPI has finished the operation.
 using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
 
 /// The state that the works of a communicator share.
@@ -77,7 +79,7 @@ struct MpiGroup {
   std::mutex mutex;
   std::vector<std::weak_ptr<Operation>> operations;
 
-  /// `name` begins the text of an error of MPI.
+  /// Queues an operation for MpiThread. `name` begins the text of an error that MPI reports when the operation begins.
   std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string name, Call call) {
     auto operation = std::make_shared<Operation>();
     operation->from = from;
@@ -105,8 +107,8 @@ struct MpiGroup {
   }
 };
 
-/// The work of a collective over MPI. MPI reads and writes separate memory, because it cannot be stopped: a work that
-/// has failed must not touch its tensors any more.
+/// The work of a collective or a receive over MPI. A failed work must not touch the caller's tensors any more, but MPI
+/// cannot be stopped, so MPI reads a copy of the input and writes memory that is copied to the result.
 class MpiWork final : public HostWork {
  public:
   MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string name, Tensor tensor,
@@ -163,7 +165,7 @@ Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
   if (kind == CollectiveKind::barrier)
     return [on](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); };
   const bool sums = form_of(kind).sums;
-  // MPI counts the elements that one rank gives or takes.
+  // MPI's count is the number of elements that one rank sends or receives, not that of all ranks.
   const auto& counted = form_of(kind).output == OutputSize::scattered ? part.output : part.input;
   const auto type = sums ? type_for_sums(counted.dtype()) : MPI_BYTE;
   const auto count = sums ? count_of(counted.elements()) : bytes_of(counted);
@@ -191,7 +193,7 @@ class MpiCommunicator final : public Communicator {
  public:
   explicit MpiCommunicator(MPI_Comm communicator, int rank, int size)
       : communicator_(communicator), local_{DeviceRank{rank}}, size_(size) {}
-  // The MPI communicator stays: freeing it is collective, and the others may have died.
+  // No destructor frees the MPI communicator: freeing is a collective call, and processes of other ranks may be gone.
 
   int size() const override { return size_; }
   const std::vector<DeviceRank>& local() const override { return local_; }

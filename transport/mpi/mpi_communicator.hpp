@@ -11,10 +11,12 @@ namespace troupe {
 /// Whether this build has MPI.
 bool has_mpi();
 
-/// A communicator of one rank in each of these processes, which are the ranks of the MPI job, over MPI's own engine:
-/// for clusters whose network MPI supports. Sums are in the order that MPI chooses. A rank that calls another
-/// collective than the others is not reported: the run's control has to detect it. Throws Error if the build has no
-/// MPI, or if this process is not rank `process` of `world_size` in an MPI job.
+/// Makes a communicator with one rank in each of `processes`, which are ranks of the MPI job. Each of them calls this
+/// with the same name, and blocks until all have. MPI does the collectives, over any network that it supports, and
+/// chooses the order of sums. The communicator does not notice if a rank begins another collective than the others: the
+/// ranks may then wait forever, so the caller must limit the wait. Throws Error if the build has no MPI, if this
+/// process is not rank `process` of `world_size` in an MPI job, if it is not in `processes`, or if the others do not
+/// call within 60 seconds.
 std::shared_ptr<Communicator> make_mpi_communicator(const std::string& name, const std::vector<int>& processes,
                                                     int process, int world_size);
 

@@ -14,8 +14,8 @@ namespace troupe::mpi {
 namespace {
 
 constexpr std::chrono::seconds kJoinLimit{60}, kShutLimit{10};
-// MPI has no way to wait for either an operation or a call from outside. So it is polled: often at first after an
-// operation has begun or ended, then seldom.
+// MPI cannot wait for its operations and for a new one from another thread at once, so the thread polls MPI: without a
+// pause for kEagerRounds rounds after an operation has begun or ended, then at intervals of kPause.
 constexpr int kEagerRounds = 1'000;
 constexpr std::chrono::microseconds kPause{100};
 
@@ -30,7 +30,7 @@ void expect_success(int code, const char* call) {
 }
 
 MpiThread& MpiThread::instance() {
-  // The thread is never destroyed: a call of MPI may outlast all other threads.
+  // The object is never destroyed: its thread may still be in a call of MPI when the process ends.
   static auto* const thread = [] {
     auto* created = new MpiThread;
     std::atexit([] { instance().shut(); });
@@ -88,7 +88,8 @@ void MpiThread::run() {
     idle_rounds_ = test_running() ? 0 : idle_rounds_ + 1;
     wait_for_work();
   }
-  // The launcher cleans up after processes that do not finalize MPI.
+  // MPI_Finalize() could wait for ranks that are gone, so it is left out while operations run and after abandon(). The
+  // launcher cleans up after processes that do not finalize MPI.
   if (running_.empty() && !abandoned_) MPI_Finalize();
   std::lock_guard lock(mutex_);
   ended_ = true;
@@ -114,7 +115,7 @@ void MpiThread::begin_posted() {
   }
 }
 
-/// True if an operation has come to its end.
+/// Tests all running operations, and notifies the listeners of those that have ended. Returns true if one has ended.
 bool MpiThread::test_running() {
   const auto ended = [](Running& running) {
     int done = 0;
@@ -158,7 +159,7 @@ MPI_Comm MpiThread::join(const std::string& name, const std::vector<int>& ranks)
   Hash hash;
   hash.add(name);
   const auto tag = static_cast<int>(hash.digest() & 0x3fff);
-  // Held by the operation: this thread may have gone on before MPI has.
+  // The operation shares the promise, because the caller may have given up when MPI returns.
   const auto joined = std::make_shared<std::promise<MPI_Comm>>();
   auto result = joined->get_future();
   auto operation = std::make_shared<Operation>();

@@ -17,26 +17,28 @@
 
 namespace troupe::mpi {
 
-/// An operation that MPI does in the background.
+/// An operation that MpiThread begins and MPI does in the background.
 struct Operation {
-  /// Begins the operation, on MPI's thread. Returns the request of MPI.
+  /// Begins the operation and returns MPI's request. Called on the thread of MpiThread.
   std::function<MPI_Request()> begin;
-  /// Memory that only MPI reads and writes. MPI holds it until it has finished, whatever becomes of the collective.
+  /// The memory that MPI reads and writes. MpiThread holds the operation until MPI has finished, even if the collective
+  /// has failed. Other code must not access the memory before `done`.
   Tensor from, to;
   ProgressListeners listeners{1};
   std::size_t received_bytes = 0;
   std::string error;               // text of the failure, or empty; valid when done
-  std::atomic<bool> done = false;  // written last
+  std::atomic<bool> done = false;  // true once the operation has ended or could not begin; written last
 };
 
-/// Throws Error that quotes MPI's text if a call has failed.
+/// Throws Error with `call` and MPI's text unless `code` is MPI_SUCCESS.
 void expect_success(int code, const char* call);
 
-/// The one thread of this process that calls MPI. MPI begins with its first use and ends with the process. The end of
-/// the process does not wait for calls of MPI that never return.
+/// The one thread of this process that calls MPI. The first call of instance() starts the thread and initializes MPI.
+/// When the process ends, it waits for at most 10 seconds until the thread has ended, because a call of MPI may never
+/// return.
 class MpiThread {
  public:
-  /// Throws Error if MPI cannot be initialized.
+  /// The thread of this process. Throws Error if MPI cannot be initialized.
   static MpiThread& instance();
   MpiThread(const MpiThread&) = delete;
   MpiThread& operator=(const MpiThread&) = delete;
@@ -45,9 +47,10 @@ class MpiThread {
   int size() const { return size_; }
   /// Queues an operation. Operations are begun in the order in which they were posted. Any thread.
   void post(std::shared_ptr<Operation> operation);
-  /// Notes that a rank may never come again: MPI is not finalized, because that would wait for the rank. Any thread.
+  /// Notes that a rank may be gone: MPI is not finalized, because MPI_Finalize() would wait for the rank. Any thread.
   void abandon() { abandoned_ = true; }
-  /// The MPI communicator of some ranks, all of which call this with the same name. Throws Error if one does not come.
+  /// Makes an MPI communicator of `ranks`, all of which must call this with the same name. Blocks until all have.
+  /// Throws Error if MPI refuses, or if a rank does not call within 60 seconds.
   MPI_Comm join(const std::string& name, const std::vector<int>& ranks);
 
  private:
@@ -70,7 +73,7 @@ class MpiThread {
   bool stopping_ = false, ended_ = false;
   std::atomic<bool> abandoned_ = false;
   std::vector<Running> running_;  // used by the thread alone
-  int idle_rounds_ = 0;           // tests since an operation began or ended; used by the thread alone
+  int idle_rounds_ = 0;           // rounds since an operation began or ended; used by the thread alone
   std::thread thread_;
 };
 

@@ -40,7 +40,8 @@ ncclDataType_t type_of(DType dtype) {
   throw Error("nccl", "a tensor has no element type");
 }
 
-/// Throws Error unless NCCL could join the ranks.
+/// Returns the options. Throws Error if there is no local rank, or if the local ranks do not ascend, are not below the
+/// size, are not on GPUs, or share a GPU.
 const NcclGroupOptions& checked(const NcclGroupOptions& options) {
   const auto& local = options.local;
   if (local.empty()) throw Error("nccl", "a process needs at least one rank of its group");
@@ -90,7 +91,8 @@ class NcclGroup final : public Communicator {
         watch_(options.limit, {[this] { return look(); }, [this](const FailurePtr&) { release(); }}) {}
 
   ~NcclGroup() override {
-    // No rank comes any more to what is not done within the limit.
+    // A collective that is not done within the limit waits for a rank that will not come, so the communicators are
+    // aborted.
     const auto is_over = [this](const Event& event) {
       return event.state() == nullptr || event.state()->wait_for(watch_.limit());
     };
@@ -144,7 +146,8 @@ class NcclGroup final : public Communicator {
     ranks_.launch(launch_rank, [this] { watch_.check(); });
   }
 
-  /// NCCL has no scatter: the root's input is broadcast into scratch memory, of which every rank takes its part.
+  /// NCCL has no scatter: the root's input is broadcast to scratch memory of the other ranks, and every rank copies its
+  /// part to its output.
   void launch_scatter(const CallSignature& call, Parts parts) {
     std::vector<std::shared_ptr<Buffer>> buffers;
     std::vector<Part> whole;
@@ -168,7 +171,8 @@ class NcclGroup final : public Communicator {
     return lock ? ranks_.async_failure() : nullptr;
   }
 
-  /// A thread inside NCCL leaves it soon, because the group has ended.
+  /// Aborts NCCL's communicators. A thread that holds the lock in begin() releases it soon, because its wait for NCCL
+  /// checks whether the group has ended.
   void release() {
     std::lock_guard lock(mutex_);
     ranks_.abort();
@@ -176,7 +180,7 @@ class NcclGroup final : public Communicator {
 
   const int size_;
   const std::vector<DeviceRank> local_;
-  std::mutex mutex_;         // held inside NCCL; guards the members below
+  std::mutex mutex_;         // held during calls of NCCL; guards the members below except watch_
   std::vector<Lane> lanes_;  // by local rank
   NcclRanks ranks_;
   std::vector<Event> last_;

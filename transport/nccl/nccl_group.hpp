@@ -14,45 +14,49 @@ namespace troupe {
 
 /// True if this build has NCCL and the library can be loaded.
 bool has_nccl();
-/// True if all devices are GPUs and none occurs twice, as NCCL requires.
+/// True if there is at least one device, all devices are GPUs and none occurs twice, as NCCL requires.
 bool are_different_gpus(const std::vector<Device>& devices);
 /// True if has_nccl() and are_different_gpus().
 bool suits_nccl(const std::vector<Device>& devices);
 
-/// The id by which the ranks of a group find each other. Used for one group.
+/// The id by which the ranks of a group find each other. An id must be used for one group only.
 using NcclId = std::array<std::byte, 128>;
 
-/// A new id, for rank 0 of a group, which passes it to all other ranks. Throws Error if there is no NCCL.
+/// Makes a new id. Rank 0 of a group calls this, and passes the id to all other ranks. Throws Error if NCCL is missing
+/// or refuses.
 NcclId make_nccl_id();
 
-// These functions return the same id on all ranks, or on one rank of each process: rank 0 makes it. They block until
-// the id is there. After `limit` they throw Error that names the missing ranks, or says why rank 0 has no id.
+// These functions make an id on rank 0 and return it on every caller: on all ranks, or on one rank of each process. A
+// caller blocks until it has the id, and throws Error that names the missing ranks if that takes longer than `limit`.
 
-/// Passes the id over a communicator on the host.
+/// Passes the id over a communicator on the host. If rank 0 cannot make an id, every rank throws Error with the reason.
 NcclId share_nccl_id(Communicator& communicator, std::chrono::milliseconds limit);
-/// Passes the id through a file that all ranks see and that does not exist yet. Rank 0 makes it. The file is not
+/// Passes the id through a file that all ranks see and that does not exist yet. Rank 0 writes the file. The file is not
 /// removed.
 NcclId share_nccl_id_by_file(const std::string& path, int rank, std::chrono::milliseconds limit);
-/// Passes the id over TCP: rank 0 listens at `address`, as in `host:port`, until all of `ranks` have come.
+/// Passes the id over TCP: rank 0 listens at `address`, such as `host:port`, until all other ranks have the id. `ranks`
+/// is the number of ranks.
 NcclId share_nccl_id_by_tcp(const std::string& address, int rank, int ranks, std::chrono::milliseconds limit);
 
 struct NcclGroupOptions {
-  /// Ranks of all processes.
+  /// The number of ranks in all processes.
   int size = 1;
   /// The ranks of this process, in ascending order.
   std::vector<DeviceRank> local;
   NcclId id = {};
-  /// The limit for the ranks to wait for each other at the start, and for a collective.
+  /// The time that the ranks may wait for each other at the start, and the time that a collective may take.
   std::chrono::milliseconds limit{30'000};
-  /// Called again and again while the ranks wait for each other at the start. An exception ends the wait.
+  /// Called repeatedly, on the thread that makes the group, while it waits for the other ranks. An exception ends the
+  /// wait and is rethrown.
   std::function<void()> check = {};
 };
 
-/// A group of GPUs in one or several processes over NCCL. NCCL chooses the order of sums: the bits are the same on all
-/// ranks and from run to run. Blocks until all ranks have come. The limit ends collectives that wait for a process that
-/// is gone. Throws Error that names a rank if NCCL is missing, refuses, or waits for longer than the limit.
+/// Makes a group of GPUs in one or several processes over NCCL. Blocks until all ranks have joined. NCCL chooses the
+/// order of sums: the bits are the same on all ranks and from run to run. A collective that waits for a process that is
+/// gone fails after the limit. Throws Error if the options do not fit or NCCL is missing, and Error that names a rank
+/// if NCCL refuses or the ranks do not meet within the limit.
 std::shared_ptr<Communicator> make_nccl_group(const NcclGroupOptions& options);
-/// A group over NCCL of GPUs of this process, rank r on `devices[r]`.
+/// Makes a group over NCCL of GPUs of this process alone, with rank r on `devices[r]`.
 std::shared_ptr<Communicator> make_nccl_group(const std::vector<Device>& devices,
                                               const DeviceGroupOptions& options = {});
 

@@ -25,7 +25,8 @@ std::vector<std::byte> new_id() {
   return {id.begin(), id.end()};
 }
 
-/// The id, or the reason why there is none.
+/// The message that rank 0 broadcasts. `text` has the bytes of the id, or, if `failed` is not 0, the reason why there
+/// is none.
 struct IdMessage {
   char failed = 0;
   char text[255] = {};

@@ -6,9 +6,10 @@ namespace troupe::nccl {
 
 const NcclLibrary& nccl_library() {
   static const auto& library = []() -> const NcclLibrary& {
-    // Unless the user has chosen: all connections are made when a group is, because a first collective that makes them
-    // waits for the other processes in the call; and groups of one process that are used by several threads launch in
-    // one order on every GPU.
+    // These variables are set unless the user has set them. NCCL_RUNTIME_CONNECT=0 makes all connections when a group
+    // is made: the first collective would otherwise make them, and its launch would wait for the other processes.
+    // NCCL_LAUNCH_ORDER_IMPLICIT=1 launches the collectives of several groups, which several threads may use, in one
+    // order on every GPU.
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
     return *new NcclLibrary;

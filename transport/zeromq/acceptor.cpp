@@ -45,7 +45,7 @@ class ZeroMqAcceptor final : public Acceptor {
       if (!socket_.send(to, zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return;
       (void)socket_.send(zmq::message_t(bytes.data(), bytes.size()), zmq::send_flags::dontwait);
     } catch (const zmq::error_t&) {
-      // The sender has disconnected.
+      // The sender has disconnected, so it gets no answer.
     }
   }
 

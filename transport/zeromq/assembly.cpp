@@ -9,7 +9,7 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// A payload in a message of ZeroMQ.
+/// A payload that arrived whole, in the ZeroMQ message of its packet.
 class MessagePayload final : public IncomingPayload {
  public:
   MessagePayload(TensorInfo info, zmq::message_t message)
@@ -25,7 +25,7 @@ class MessagePayload final : public IncomingPayload {
   zmq::message_t message_;
 };
 
-/// A payload in its sender's memory. The destructor tells the sender that it may reuse the memory.
+/// A payload in its sender's memory. The destructor sends `payload_read`, after which the sender may reuse the memory.
 class RemotePayload final : public IncomingPayload {
  public:
   RemotePayload(TensorInfo info, std::shared_ptr<Connection> connection, const PacketHeader& header)

@@ -11,20 +11,21 @@
 
 namespace troupe::zeromq {
 
-/// Puts the frames of one peer together from packets. Several frames may be incomplete at once, because an urgent frame
+/// Assembles the frames of one peer from packets. Several frames may be incomplete at once, because an urgent frame
 /// overtakes the rest of a large one. Used by one thread.
 class Assembly {
  public:
-  /// Refuses payloads above `max_payload_bytes`, and frames whose incomplete payloads together exceed `max_bytes`.
+  /// Payloads that stay in the peer's memory are read and released through `connection`. add() refuses payloads above
+  /// `max_payload_bytes`, and a frame with which the payloads of all incomplete frames would exceed `max_bytes`.
   Assembly(std::shared_ptr<Connection> connection, std::size_t max_payload_bytes, std::size_t max_bytes)
       : connection_(std::move(connection)), max_payload_bytes_(max_payload_bytes), max_bytes_(max_bytes) {}
 
-  /// Adds a packet with bytes of a frame. Returns the frame if it is complete now. Throws Error if the packet does not
-  /// continue its frame.
+  /// Adds a packet of type `frame` or `chunk`. Returns the frame if it is complete now. Throws Error if the packet is
+  /// damaged, above a limit, or does not continue its frame.
   std::optional<IncomingFrame> add(const PacketStart& start, zmq::message_t bytes);
 
  private:
-  /// A frame of which some packets are still missing.
+  /// A frame whose payload has arrived in part.
   struct Partial {
     FrameHeader header;
     std::uint64_t channel = 0;
@@ -38,7 +39,7 @@ class Assembly {
   std::size_t max_payload_bytes_;
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;
-  std::map<std::uint64_t, Partial> partial_;  // by the sequence number of the first packet
+  std::map<std::uint64_t, Partial> partial_;  // by the sequence number of the first packet of the frame
 };
 
 }  // namespace troupe::zeromq

@@ -11,13 +11,15 @@ namespace troupe::zeromq {
 
 namespace {
 
-// Messages up to this size are copied, which is cheaper than a message that refers to the payload and reports its
-// release.
+// Bytes up to this number are copied into a ZeroMQ message. A message that refers to the payload, and reports when
+// ZeroMQ has read it, costs more.
 constexpr std::size_t kCopiedBytes = 4'096;
-// ZeroMQ makes an attempt every 100 to 200 ms. A live peer refuses a few while its queue of connections is full.
+// The number of refused attempts to connect after which a peer is lost. ZeroMQ makes an attempt every 100 to 200 ms. A
+// live peer refuses some while its queue of connections is full.
 constexpr int kMaxRefusals = 40;
 
-/// A message with `bytes` bytes of the payload from `offset` on.
+/// Makes a message of `bytes` bytes of the payload, from byte `offset` on. A large message refers to the payload and
+/// keeps handles of the payload and its guard until ZeroMQ has read it.
 zmq::message_t message_of(const Frame& frame, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return {};
   auto* const from = frame.payload.mutable_raw() + offset;
@@ -61,7 +63,7 @@ void Connection::shut() {
 }
 
 bool Connection::close_channel(std::uint64_t channel) {
-  // The lowest priority: the peer receives every frame that was sent before.
+  // The largest number is the lowest priority, so that all frames sent before arrive before this message.
   return enqueue(std::numeric_limits<std::int64_t>::max(), {{.type = PacketType::channel_closed, .channel = channel}});
 }
 
@@ -72,8 +74,8 @@ bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
     queue_.emplace(std::pair{priority, order_++}, std::move(outgoing));
     pump();
   }
-  // The I/O thread of ZeroMQ may have been woken on this core. If this thread computed on, the kernel could let the I/O
-  // thread wait for a time slice of milliseconds, and the peer with it.
+  // Sending may have woken ZeroMQ's I/O thread on this core. If the calling thread computed on, the kernel could let
+  // the I/O thread wait for a time slice of milliseconds, and the peer would wait, too.
   std::this_thread::yield();
   return true;
 }
@@ -82,7 +84,8 @@ void Connection::pump() {
   while (connected_ && !queue_.empty() && sent_ - acknowledged_ < kWindow) {
     auto next = queue_.begin();
     const auto& guard = next->second.frame.guard;
-    // The sender that withdraws a guard tells the peer by other means that the payload does not come.
+    // Drops a frame whose guard was withdrawn before its first packet. The code that withdraws a guard informs the peer
+    // by another frame, or by the failure of the link.
     if (guard && !guard->valid() && next->second.header.offset == 0) {
       queue_.erase(next);
       continue;
@@ -153,7 +156,7 @@ void Connection::note_received(const PacketHeader& header) {
   if (header.type == PacketType::introduction) peer_reads_memory_ = header.can_read_memory;
   if (header.type == PacketType::payload_read) offers_.erase(header.first);
   pump();
-  // Acknowledges before the peer's window is used up: half of it is unacknowledged now.
+  // Acknowledges half a window at a time, so that the peer does not reach its limit of kWindow packets.
   if (received_ - received_acknowledged_ >= kWindow / 2) acknowledge();
 }
 
@@ -165,7 +168,7 @@ void Connection::poll(bool idle) {
       send_given_up();
     } else if (*event == ZMQ_EVENT_DISCONNECTED) {
       std::unique_lock lock(mutex_);
-      // Without a connection, a disconnect ends an attempt only, and ZeroMQ makes another.
+      // Before the handshake, a disconnect only ends an attempt to connect, and ZeroMQ makes another.
       if (!connected_) continue;
       lock.unlock();
       return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
@@ -201,8 +204,8 @@ void Connection::send_given_up() {
 }
 
 void Connection::fail(const FailurePtr& cause) {
-  // Declared before the lock, so that the offers are released after it: their owners may send on this connection when a
-  // payload is free.
+  // Declared before the lock, so that the payloads are released after it is unlocked: code that a release runs may send
+  // on this connection.
   std::map<std::uint64_t, SharedPayload> offers;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue;
   std::lock_guard lock(mutex_);

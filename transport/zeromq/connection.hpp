@@ -12,18 +12,20 @@
 
 namespace troupe::zeromq {
 
-/// A payload that is read without a copy, by ZeroMQ or by the peer, and its guard.
+/// A payload that ZeroMQ or the peer reads without a copy, and its guard. Both handles are kept until the payload is
+/// read.
 struct SharedPayload {
   Tensor payload;
   std::shared_ptr<const PayloadGuard> guard;
 };
 
-/// The sending side towards one peer: the frames that wait to be sent, in order of priority, and the acknowledgements
-/// of the peer. At most kWindow packets are sent and not yet acknowledged. Thread-safe.
+/// The sending side of the connection to one peer: the frames that wait to be sent, in order of priority, and the
+/// packets that the peer has acknowledged. At most kWindow packets are sent and not yet acknowledged. Thread-safe.
 class Connection {
  public:
-  /// Connects in the background: by `address.ipc` if `same_host` is set and the address has one, else by `address.tcp`.
-  /// `own_identity` is this endpoint's identity, by which the peer knows the sender.
+  /// Connects in the background to `address` of peer number `peer`: by `address.ipc` if `same_host` is set and the
+  /// address has one, else by `address.tcp`. `own_identity` is this endpoint's identity, by which the peer knows the
+  /// sender.
   Connection(zmq::context_t& context, const std::string& own_identity, int peer, const EndpointAddress& address,
              bool same_host);
   ~Connection();
@@ -32,59 +34,64 @@ class Connection {
 
   std::int64_t pid() const { return pid_; }
 
-  // Messages of the links. They return false if the connection has failed.
+  // send() and close_channel() are called by the links. They return false if the connection has failed.
   bool send(std::uint64_t channel, const Frame& frame) {
     return enqueue(frame.priority, {{.type = PacketType::frame, .channel = channel}, frame});
   }
   bool close_channel(std::uint64_t channel);
-  /// Tells the peer that this process has read the payload that packet `first` offered in the peer's memory.
+  /// Sends the peer a message: this process has read, or dropped, the payload in the peer's memory that belongs to the
+  /// frame which began with packet `first`.
   void payload_read(std::uint64_t first) {
     enqueue(Frame::kUrgent, {{.type = PacketType::payload_read, .first = first}});
   }
 
-  /// Records a packet of this peer and its acknowledgement, and sends what the window allows now. Throws Error if a
-  /// packet before it was lost, or if it acknowledges a packet that was not sent.
+  /// Records the sequence number of a packet from the peer and the acknowledgement in it, releases a payload that the
+  /// peer has read, and sends what the window allows now. Throws Error if a packet from the peer was lost, if the peer
+  /// acknowledges a packet that was not sent, or if the first packet is no introduction or a later one is.
   void note_received(const PacketHeader& header);
 
-  /// Handles connects and disconnects, and sends what the window allows. If `idle`, also acknowledges the packets that
-  /// have arrived.
+  /// Handles the events of the socket: established, ended and refused connections. Ended and refused ones may fail this
+  /// object. Sends what the window allows. If `idle`, also acknowledges the packets that have arrived.
   void poll(bool idle);
   zmq::socket_t& monitor() { return monitor_; }
 
-  /// Tells the peer that this process takes no further packets from it, then fails. The message is sent as soon as the
-  /// connection exists.
+  /// Fails with `cause`, and sends the peer a packet `given_up`: this process accepts no further packets from it. The
+  /// packet is sent as soon as the peer is connected.
   void give_up(const FailurePtr& cause);
-  /// Drops everything that waits; nothing more is sent. Only the first cause is kept.
+  /// Ends the connection: drops the messages that wait, and sends nothing more except the packet of give_up(). Does
+  /// nothing if the connection has failed before.
   void fail(const FailurePtr& cause);
-  /// Fails and closes the socket, because its context is about to end though links may still hold this connection.
-  /// Packets that were sent are handed to the kernel.
+  /// Fails and closes the socket. Call it before the end of the ZeroMQ context, because links may hold this object for
+  /// longer. ZeroMQ still sends the packets that it has accepted.
   void shut();
   FailurePtr failure() const;
-  /// Whether the peer has acknowledged and read everything, or the connection has failed.
+  /// Whether the peer has acknowledged every packet and read every offered payload, or the connection has failed.
   bool drained() const;
 
  private:
-  /// A message that waits to be sent, and the header of its next packet, without the numbers of the packet.
+  /// A message that waits to be sent as one or several packets. `header` is that of its next packet; send_next() and
+  /// send_packet() set the sequence and acknowledgement numbers.
   struct Outgoing {
     PacketHeader header;
     Frame frame = {};
   };
 
-  /// Queues a message, and sends what the window allows. False if the connection has failed.
+  /// Queues a message, and sends what the window allows. Returns false if the connection has failed.
   bool enqueue(std::int64_t priority, Outgoing outgoing);
 
-  // The caller of these holds the lock.
+  // The caller of pump(), send_next(), send_packet(), acknowledge() and send_given_up() must hold mutex_.
 
-  /// Sends packets in order of priority while the window is open.
+  /// Sends packets in order of priority until kWindow packets are not acknowledged, or none waits.
   void pump();
-  /// Sends one packet of the message. False if ZeroMQ does not take it now.
+  /// Sends the next packet of a message. Returns false if ZeroMQ does not accept it now.
   bool send_next(Outgoing& outgoing);
   bool send_packet(PacketStart start, zmq::message_t bytes);
   void acknowledge();
   void send_given_up();
 
-  /// Counts a refused attempt to connect. Returns whether the peer is lost: a peer that has sent a packet listens as
-  /// long as it lives, and ZeroMQ reports no end of a peer that dies before the connection to it exists.
+  /// Counts a refused attempt to connect. Returns whether the peer is lost: it has sent a packet, so it listens as long
+  /// as it lives, but has refused more than kMaxRefusals attempts. ZeroMQ itself does not report the end of a peer that
+  /// dies before the connection to it is established.
   bool note_refusal();
 
   const int peer_;
@@ -92,19 +99,19 @@ class Connection {
   mutable std::mutex mutex_;
   zmq::socket_t socket_;
   zmq::socket_t monitor_;
-  std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue_;  // by priority, then by order_
-  std::map<std::uint64_t, SharedPayload> offers_;                     // by the sequence number of their frames
+  std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue_;  // by priority, then in the order of enqueue()
+  std::map<std::uint64_t, SharedPayload> offers_;  // by the number of the packet that began the frame
   std::uint64_t order_ = 0;
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::uint64_t received_ = 0, received_acknowledged_ = 0;
   bool connected_ = false;
-  int refusals_ = 0;  // since the first packet of the peer
+  int refusals_ = 0;  // refused attempts to connect after the first packet of the peer
   bool peer_reads_memory_ = false;
   bool owes_given_up_ = false;
   FailurePtr failure_;
 };
 
-/// A failure of the kind part_died with the text `[link] why`.
+/// Returns a failure of the kind part_died with the text `[link] `, followed by `why`.
 FailurePtr connection_failure(const std::string& why);
 
 }  // namespace troupe::zeromq

@@ -17,8 +17,8 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// A random number whose address and value other processes get: a process that reads the value at the address can read
-/// this memory.
+/// A random number in this process, the probe. Other processes get its address and value: one that reads the value at
+/// the address can read the memory of this process.
 std::uint64_t& probe() {
   static std::uint64_t value = [] {
     std::random_device random;
@@ -37,7 +37,7 @@ void* pointer(std::uint64_t address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
-/// Copies bytes of another process. Throws PayloadWithdrawn if they cannot be read.
+/// Copies bytes from the memory of another process. Throws PayloadWithdrawn if they cannot be read.
 void copy_from(std::int64_t pid, std::uint64_t address, std::span<std::byte> to) {
   const iovec local{to.data(), to.size()};
   const iovec remote{pointer(address), to.size()};
@@ -58,7 +58,7 @@ std::string host_identity() {
 
 void offer_memory(EndpointAddress& address) {
 #ifdef PR_SET_PTRACER
-  // Fails, without harm, on kernels that do not have Yama.
+  // prctl() fails without effect on kernels without Yama, which let processes of one user read each other's memory.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
   address.pid = getpid();
@@ -76,10 +76,10 @@ bool can_read_memory(const EndpointAddress& address) {
 
 void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, const RemoteGuard& guard) {
   copy_from(pid, from, to);
-  // The reader's half of the seqlock in PayloadGuard::withdraw(). A single system call for both reads is not enough:
-  // the kernel reads the parts of a call one after the other, but nothing orders these loads on aarch64. The loads run
-  // on the calling thread, so a fence between two calls orders them: if the payload was overwritten when it was read,
-  // the word that is read afterwards is withdrawn.
+  // The reader's half of the seqlock in PayloadGuard::withdraw(). One system call for both reads would not suffice: the
+  // kernel reads the parts of a call one after the other, but on aarch64 nothing orders these loads. The loads run on
+  // the calling thread, so a fence between two calls orders them: if the payload was overwritten before it was read,
+  // the guard's word, which is read afterwards, no longer has the valid value.
   std::atomic_thread_fence(std::memory_order_acquire);
   std::uint64_t word = 0;
   copy_from(pid, guard.address, std::as_writable_bytes(std::span(&word, 1)));

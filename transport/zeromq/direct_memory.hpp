@@ -9,16 +9,15 @@
 
 namespace troupe::zeromq {
 
-/// An identity that is equal for processes that can use each other's abstract local sockets and process numbers: the
-/// kernel's boot, its network namespace and its process number namespace.
+/// Returns an identity that is equal for processes that can use each other's abstract local sockets and process
+/// numbers. It consists of the kernel's boot id, the network namespace and the process number namespace.
 std::string host_identity();
 
-/// Fills in the pid and the probe of this process, by which others find out whether they can read its memory. Where the
-/// kernel requires consent (Yama's ptrace scope), it lifts that restriction for this process.
+/// Sets the pid and the probe of `address` to those of this process; with the probe other processes find out whether
+/// they can read its memory. If the kernel has Yama, which restricts such reads, permits them for all processes.
 void offer_memory(EndpointAddress& address);
 
-/// Whether this process can read the memory of the process at the address: it reads the probe there and compares the
-/// value.
+/// Whether this process can read the memory of the process at `address`: reads the probe there and compares its value.
 bool can_read_memory(const EndpointAddress& address);
 
 /// The guard of a payload in another process: the address of its word, and the value of the word while the payload is
@@ -27,8 +26,9 @@ struct RemoteGuard {
   std::uint64_t address, valid_word;
 };
 
-/// Copies bytes from the memory of a process without its cooperation, then checks the word of their guard. Throws
-/// PayloadWithdrawn if the process is gone or the guard is no longer valid.
+/// Copies to.size() bytes from address `from` of process `pid`, without the cooperation of that process, and then
+/// checks the word of the guard. Throws PayloadWithdrawn if the memory cannot be read, such as after the end of the
+/// process, or if the guard is not valid any more.
 void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, const RemoteGuard& guard);
 
 }  // namespace troupe::zeromq

@@ -18,10 +18,10 @@ namespace {
 
 using namespace zeromq;
 
-/// The I/O thread acknowledges packets and looks for ended connections after this time without traffic.
+/// After this time without traffic the I/O thread acknowledges packets and looks for ended connections.
 constexpr std::chrono::milliseconds kIdle{50};
 
-/// 32 random hexadecimal digits.
+/// Returns 32 random hexadecimal digits.
 std::string random_identity() {
   constexpr char kDigits[] = "0123456789abcdef";
   std::random_device random;
@@ -30,7 +30,7 @@ std::string random_identity() {
   return text;
 }
 
-/// A file descriptor that wakes a polling thread. Thread-safe.
+/// A file descriptor (eventfd) by which signal() wakes a thread that polls it. Thread-safe.
 class WakeUp {
  public:
   WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -51,7 +51,8 @@ class WakeUp {
   int descriptor_;
 };
 
-/// Receives the packets of all peers on one socket and one I/O thread; a Connection for each peer sends.
+/// Receives the packets of all peers on one socket and one I/O thread. The Connection to each peer sends packets, on
+/// the threads that call it.
 class ZeroMqEndpoint final : public Endpoint {
  public:
   explicit ZeroMqEndpoint(EndpointOptions options)
@@ -98,7 +99,7 @@ class ZeroMqEndpoint final : public Endpoint {
       receiver_.bind(options_.bind);
       address_.tcp = receiver_.get(zmq::sockopt::last_endpoint);
       if (options_.same_host) {
-        // An abstract socket, which leaves no file behind however the process ends.
+        // An abstract socket leaves no file behind, however the process ends.
         address_.ipc = "ipc://@troupe-" + address_.identity;
         receiver_.bind(address_.ipc);
       }
@@ -110,7 +111,7 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.tcp = "tcp://" + options_.advertised_host + port;
   }
 
-  // ---- I/O thread
+  // ---- Functions of the I/O thread
 
   void run_io() {
     std::vector<zmq::pollitem_t> items;
@@ -147,7 +148,7 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   void receive_packets() {
-    // At most two windows of packets at a time: the connections must not wait for longer.
+    // At most two windows of packets are received at a time, so that look_after_connections() runs soon.
     for (int i = 0; i < 2 * kWindow; ++i) {
       zmq::message_t identity;
       if (!receiver_.recv(identity, zmq::recv_flags::dontwait)) return;
@@ -199,7 +200,7 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_;
-  std::vector<Peer*> polled_;  // peers whose monitors are in the items of the I/O thread's poll
+  std::vector<Peer*> polled_;  // peers whose monitors the I/O thread polls; used by it alone
   std::atomic<bool> changed_{true};
   std::atomic<bool> stopping_{false};
   std::thread io_thread_;

@@ -10,48 +10,54 @@
 
 namespace troupe::zeromq {
 
-/// The kinds of packets between two processes. A packet is a message of exactly two parts: a header, and bytes that may
-/// be empty.
+/// The kinds of packets between two processes. A packet is a ZeroMQ message of exactly two parts: a header, and bytes
+/// that may be empty.
 enum class PacketType : std::uint8_t {
-  introduction,     ///< the first packet: whether the sender can read the receiver's memory
-  frame,            ///< begins a frame: its header, and its first bytes or, if they can be read in place, none
+  introduction,     ///< the first packet; `can_read_memory` tells whether the sender can read the receiver's memory
+  frame,            ///< begins a frame: its header, and its first bytes, or none if the receiver reads them in place
   chunk,            ///< further bytes of a frame
-  payload_read,     ///< the receiver has read a payload in place, or does not need it any more
+  payload_read,     ///< the sender of this packet has read, or dropped, a payload in the memory of the receiver
   channel_closed,   ///< the sender has closed its end of a link
-  given_up,         ///< the sender takes no further packets: some were damaged or too many
-  acknowledgement,  ///< carries only the field of that name
+  given_up,         ///< the sender accepts no further packets, because some were damaged or too many
+  acknowledgement,  ///< carries only the field `acknowledged`
 };
 
 /// The fields of a packet. Unused fields are 0.
 struct PacketHeader {
   PacketType type = PacketType::acknowledgement;
   bool can_read_memory = false;
+  /// The number of the link: the hash of its name.
   std::uint64_t channel = 0;
-  /// Counts the packets of this direction from 1. Acknowledgements and `given_up` have 0 and are not counted.
+  /// The number, from 1, of this packet among those from its sender. Packets of the types `acknowledgement` and
+  /// `given_up` have 0 and are not counted.
   std::uint64_t sequence = 0;
-  /// The sequence number of the last packet of the other direction that has arrived.
+  /// The sequence number of the last packet that the sender of this packet has received.
   std::uint64_t acknowledged = 0;
-  /// The sequence number of the packet that began the frame.
+  /// The sequence number of the packet that began the frame, in packets of the types `frame`, `chunk` and
+  /// `payload_read`.
   std::uint64_t first = 0;
-  /// The position in the frame's payload and the number of the bytes.
+  /// The position of the packet's bytes in the payload of the frame, and the number of these bytes.
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  /// The address of a payload that is read in place in the sender's memory, and of the word of its guard. Otherwise 0.
+  /// The addresses, in the sender's memory, of a payload that the receiver reads in place, and of the word of its
+  /// guard. Both are 0 for other payloads.
   std::uint64_t address = 0;
   std::uint64_t guard_address = 0;
-  /// xxh3 of the bytes. For a payload that is read in place: the value of the guard's word while the payload is valid.
+  /// xxh3, 64 bits, of the packet's bytes. For a payload that is read in place: the value of the guard's word while the
+  /// payload is valid.
   std::uint64_t checksum = 0;
 
   bool operator==(const PacketHeader&) const = default;
 };
 
 inline constexpr std::size_t kPacketHeaderBytes = 88;
-/// The most bytes of a payload in one packet.
+/// The largest number of bytes in one packet.
 inline constexpr std::size_t kPacketBytes = std::size_t{4} << 20;
-/// Payloads below this are sent, which is cheaper than a read in another process's memory.
+/// The size of a payload, in bytes, from which on the receiver reads it in place. Sending a smaller payload is cheaper
+/// than reading it in the memory of another process.
 inline constexpr std::size_t kReadInPlaceBytes = 16'384;
 
-/// The first part of a packet. `frame` follows the header if the packet begins a frame.
+/// The first part of a packet: its header, and the header of a frame if the packet begins one.
 struct PacketStart {
   PacketHeader header;
   std::optional<EncodedHeader> frame = {};
@@ -59,14 +65,14 @@ struct PacketStart {
 
 std::vector<std::byte> encode(const PacketStart& start);
 
-/// Checks the fields of an arrived packet: length, magic, version, checksum, type, and that the fields fit together.
-/// Throws Error that names the field.
+/// Decodes the first part of a packet. Throws Error that names the wrong field if the length, magic number, version,
+/// checksum or type is wrong, or if the fields do not fit together.
 PacketStart decode_packet(std::span<const std::byte> bytes);
 
 /// Throws Error if the second part of a packet has another length or checksum than the header says.
 void check_bytes(const PacketHeader& header, std::span<const std::byte> bytes);
 
-/// xxh3, 64 bits.
+/// Returns the xxh3 hash, 64 bits, of bytes.
 std::uint64_t checksum_of(std::span<const std::byte> bytes);
 
 }  // namespace troupe::zeromq

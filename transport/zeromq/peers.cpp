@@ -9,7 +9,7 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// A link over a connection that it shares with the other links to the same peer. The destructor closes it.
+/// A link over a connection that it shares with the other links to the same peer. The destructor closes the link.
 class ChannelLink final : public Link {
  public:
   ChannelLink(std::shared_ptr<Connection> connection, std::shared_ptr<Channel> channel, std::uint64_t id)
@@ -199,7 +199,7 @@ void Peers::fail(Peer& peer, const FailurePtr& cause) {
   std::vector<std::shared_ptr<Channel>> channels;
   {
     std::lock_guard lock(mutex_);
-    // Links that are made later fail, too.
+    // Connects if there was no connection, so that links made later find a failed connection and fail, too.
     connect(peer);
     connection = peer.connection;
     for (auto& [id, channel] : peer.channels) channels.push_back(channel);

@@ -13,27 +13,28 @@
 #include "troupe/transport/zeromq/assembly.hpp"
 #include "troupe/transport/zeromq/connection.hpp"
 
-// The peers of an endpoint, and the links over the connections to them.
+// The peers of an endpoint, the connections to them, and the links over these connections.
 
 namespace troupe::zeromq {
 
-/// The receiving side of one link: the frames that have arrived, and the failure that ended the link. The I/O thread
-/// fills it, the owner of the link empties it. Thread-safe.
+/// The receiving side of one link: the frames that have arrived, and the failure that ended the link. The endpoint's
+/// I/O thread adds frames, the owner of the link receives them. Thread-safe.
 class Channel {
  public:
-  /// `max_bytes` bounds the payloads that wait in memory to be received.
+  /// `max_bytes` limits the bytes of the payloads that wait in memory of this process to be received.
   explicit Channel(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  /// Adds a frame and calls the on_ready callback. Throws Error if more than `max_bytes` wait.
+  /// Adds a frame and calls the on_ready callback; drops the frame if the link is closed or has failed. Throws Error if
+  /// more than `max_bytes` would wait.
   void deliver(IncomingFrame frame);
   std::optional<IncomingFrame> receive();
   void on_ready(Link::OnReady callback);
   /// Ends the link: no further frame arrives. Only the first cause is kept.
   void fail(const FailurePtr& cause);
-  /// Closes this end: frames that wait or still arrive are dropped.
+  /// Closes this end: frames that wait to be received, and frames that still arrive, are dropped.
   void close();
   bool is_closed() const;
-  /// The cause that ended the link, once all frames were received; null before.
+  /// Returns the cause that ended the link once all frames were received, else null.
   FailurePtr failure() const;
 
  private:
@@ -48,49 +49,52 @@ class Channel {
   bool closed_ = false;
 };
 
-/// Another endpoint, with the connection to it, which is made on first use, and the channels of the links over it. The
-/// mutex of Peers guards it.
+/// Another endpoint, the connection to it, which is made on first use, and the channels of the links over it. The mutex
+/// of Peers guards all members but `assembly`.
 struct Peer {
   int number = 0;
   EndpointAddress address;
   std::shared_ptr<Connection> connection;
   std::unique_ptr<Assembly> assembly;                          // used by the I/O thread alone
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels;  // by the hash of the link's name
-  std::set<std::uint64_t> linked;                              // channels of the links that were made at this end
+  std::set<std::uint64_t> linked;                              // keys in `channels` of the links that link() has made
 };
 
-/// The peers of one endpoint. They live as long as the endpoint. Thread-safe.
+/// The peers of one endpoint. A Peer lives as long as this object, even if it was replaced. Thread-safe.
 class Peers {
  public:
-  /// `address` is this endpoint's address. `on_connection` is called, with the lock held, when a connection was made.
+  /// Keeps references to `context`, `options` and `address`, which is this endpoint's address. `on_connection` is
+  /// called, with the lock held, when a connection is made; it must not call this object.
   Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address,
         std::function<void()> on_connection)
       : context_(context), options_(options), address_(address), on_connection_(std::move(on_connection)) {}
 
-  /// Throws Error if the number is in use.
+  /// Adds a peer. Throws Error if the number is in use.
   void add(int number, const EndpointAddress& address);
   /// Gives the number of a failed peer to another endpoint. Throws Error if the number is not in use.
   void replace(int number, const EndpointAddress& address);
-  /// Makes this end of a link, and the connection if it is the first. Throws Error if there is no such peer, or it has
-  /// a link of that name already.
+  /// Makes this end of a link to a peer, and the connection to the peer if it has none. Throws Error if there is no
+  /// such peer, or if it has a link of that name already.
   std::shared_ptr<Link> link(int number, const std::string& name);
 
-  /// Returns null if there is no such peer.
+  /// Returns the peer of that number, or null.
   Peer* find(int number);
-  /// Finds the peer with that identity, and connects to it so that it can be answered. Returns null if there is none.
+  /// Returns the peer with that identity, or null. Connects to the peer if it has no connection, so that its packets
+  /// can be acknowledged.
   Peer* sender(const std::string& identity);
-  /// Finds the channel of a link, or makes it if the peer's frames arrive before this end is made.
+  /// Returns the channel of a link. Makes it if frames of the peer arrive before link() is called at this end.
   std::shared_ptr<Channel> channel(Peer& peer, std::uint64_t id);
-  /// Peers with a connection, those that were replaced included.
+  /// Returns the peers that have a connection, including replaced ones.
   std::vector<Peer*> connected();
-  /// Whether all connections are drained.
+  /// Whether every connection is drained; see Connection::drained().
   bool drained();
 
-  /// Ends a link that the peer has closed at its end.
+  /// Ends the link with channel `id`, which the peer has closed at its end.
   void closed_there(Peer& peer, std::uint64_t id);
-  /// Fails the connection to a peer, or to every peer, and all links over it. Call it without a lock: callbacks of the
-  /// links may call this object.
+  /// Fails the connection to a peer and all links over it, links that are made later included. Must be called without a
+  /// lock that the callbacks of the links take; the callbacks may call this object.
   void fail(Peer& peer, const FailurePtr& cause);
+  /// Fails all connections and their links, and closes their sockets.
   void end(const FailurePtr& cause);
 
  private:
@@ -103,7 +107,7 @@ class Peers {
   const std::function<void()> on_connection_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Peer>> peers_;
-  std::vector<std::unique_ptr<Peer>> replaced_;  // links may still hold their connections
+  std::vector<std::unique_ptr<Peer>> replaced_;  // by_identity_ and the I/O thread may still refer to them
   std::map<std::string, Peer*> by_identity_;
 };
 

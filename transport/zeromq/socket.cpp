@@ -15,7 +15,7 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// Time after the close of a socket in which messages that were sent are still handed to the kernel.
+/// The time, in milliseconds, for which ZeroMQ still sends the queued messages of a closed socket.
 constexpr int kLingerMs = 2'000;
 constexpr int kHandshakeMs = 10'000;
 constexpr int kMaxSockets = 16'384;
@@ -23,8 +23,8 @@ constexpr int kMaxSockets = 16'384;
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
-  // ZeroMQ's heartbeats would end a connection to a process whose receiver is full. Membership sends heartbeats
-  // instead.
+  // ZeroMQ's heartbeats are off: they would end a connection to a process whose receive queue is full. Membership sends
+  // its own heartbeats.
   socket.set(zmq::sockopt::heartbeat_ivl, 0);
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes));
 }
@@ -60,7 +60,8 @@ zmq::socket_t make_receiver(zmq::context_t& context) {
   zmq::socket_t socket(context, zmq::socket_type::router);
   set_common(socket);
   socket.set(zmq::sockopt::rcvhwm, 2 * kWindow);
-  // A message to a sender that has disconnected is an error instead of being dropped silently. Only acceptors send.
+  // Makes sending to a disconnected sender an error; by default ZeroMQ drops the message silently. Only acceptors send
+  // on such a socket.
   socket.set(zmq::sockopt::router_mandatory, true);
   return socket;
 }
@@ -68,7 +69,8 @@ zmq::socket_t make_receiver(zmq::context_t& context) {
 zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity) {
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   set_common(socket);
-  // Packets wait in Connection until ZeroMQ is connected, and Connection bounds those that are sent.
+  // `immediate` makes ZeroMQ refuse packets before it is connected, so that they wait in Connection. ZeroMQ's queue
+  // needs no limit, because Connection has kWindow packets at most in it.
   socket.set(zmq::sockopt::immediate, true);
   socket.set(zmq::sockopt::sndhwm, 0);
   socket.set(zmq::sockopt::routing_id, identity);

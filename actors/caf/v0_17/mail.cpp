@@ -11,14 +11,15 @@ namespace troupe {
 
 namespace {
 
-/// The handler of all down messages of an actor. It finds the watch that a message belongs to. Copies share the
-/// watches.
+/// The handler of all down messages of one actor. For each message it removes one watch on the actor that has ended and
+/// calls the function of that watch. Copies share the watches.
 class Watches {
  public:
   void add(const caf::actor& peer, OnActorEnd on_end) { watches_->push_back({peer.address(), std::move(on_end)}); }
 
   void operator()(caf::scheduled_actor* self, caf::down_msg& down) const {
-    // CAF has moved the handler out of the actor for this call, and another watch may begin during the call.
+    // CAF has moved the handler out of the actor for this call. It is set again first, because on_end() may watch
+    // another actor.
     self->set_down_handler(*this);
     const auto ended = std::ranges::find(*watches_, down.source, &Watch::peer);
     if (ended == watches_->end()) return;
@@ -36,7 +37,7 @@ class Watches {
   std::shared_ptr<std::vector<Watch>> watches_ = std::make_shared<std::vector<Watch>>();
 };
 
-/// Gives access to an actor's current handler of down messages. CAF has no function for it.
+/// Gives access to an actor's current handler of down messages, for which CAF has no public function.
 class DownHandler : public caf::scheduled_actor {
  public:
   static down_handler& of(caf::scheduled_actor& self) { return self.*(&DownHandler::down_handler_); }

@@ -45,8 +45,8 @@ class WorkSharing : public caf::policy::unprofiled {
   void resume_job_later(Worker* self, caf::resumable* job) {
     d(self->parent()).push(job, self->id());
   }
-  /// Runs actors itself and returns jobs of other kinds to the worker. The worker would cast each job dynamically to
-  /// learn the actor's id for CAF's log, which costs an eighth of a message.
+  /// Runs jobs that are actors, and returns the first job of another kind, which CAF's worker runs. CAF's worker would
+  /// cast each job dynamically to learn the actor's id for CAF's log, which takes an eighth of the time of a message.
   template <class Worker>
   caf::resumable* dequeue(Worker* self) {
     while (true) {

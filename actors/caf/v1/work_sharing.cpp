@@ -22,8 +22,8 @@ class Shutdown final : public caf::resumable {
 
 }  // namespace
 
-/// One thread, which is the scheduler of the actors that it runs: an actor that they wake goes to its home worker, or
-/// to this worker if it has none.
+/// One thread, and the scheduler that CAF sees while this thread runs an actor: an actor that gets mail from the
+/// running one goes to its home worker, or to this worker if it has no home worker.
 class WorkSharing::Worker final : public caf::scheduler {
  public:
   Worker(WorkSharing& all, std::size_t number) : all_(all), number_(number) {}

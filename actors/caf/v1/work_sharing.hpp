@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// A scheduler: work sharing on JobQueues.
+/// A scheduler for CAF 1.x whose workers share work through JobQueues. Each worker is one thread.
 class WorkSharing final : public caf::scheduler {
  public:
   WorkSharing(caf::actor_system& system, std::size_t workers, std::chrono::microseconds poll);

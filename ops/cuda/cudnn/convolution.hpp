@@ -48,36 +48,41 @@ struct ConvolutionTask {
   DType dtype = DType::float32;     ///< type of all tensors but gradients of weights; sums are float32
   DType gradient = DType::float32;  ///< type of gradients of weights: equal to dtype, or float32
   bool tf32 = false;                ///< whether float32 factors may be rounded to TF32
-  bool bias = false, relu = false;  ///< forward: the epilogue of y
+  bool bias = false, relu = false;  ///< for `forward`: whether a bias is added to y, and whether a relu follows
 
-  /// The task as one word, which differs if another algorithm may be the fastest.
+  /// The task as one word: the key of its measured choice. Tasks for which different algorithms may be the fastest have
+  /// different keys.
   std::string key() const;
 };
 
-/// The tensors of a task or their gradients; one of them is written. Images are [rows, height, width, channels] as in
-/// all kernels, but weights are [filters, kernel height, kernel width, channels of a group].
+/// The addresses, on the device, of the tensors of a task or of their gradients. The task writes one of them: y for
+/// `forward`, x for `grad_data`, weights for `grad_weights`. `bias` is null if the task has none. x and y are [rows,
+/// height, width, channels] in memory, weights are [filters, kernel height, kernel width, channels of a group].
 struct ConvolutionTensors {
   const void *x, *weights, *bias, *y;
 };
 
-/// A task that a library has prepared. It is always computed in the same order. Used by one thread at a time.
+/// A ConvolutionTask that a library has prepared. Sums are always computed in the same order. Used by one thread at a
+/// time.
 class LibraryConvolution {
  public:
   virtual ~LibraryConvolution() = default;
 
   virtual std::size_t workspace_bytes() const = 0;
-  /// Whether run() includes the epilogue of the task.
+  /// Whether run() includes the epilogue of the task. If it does not, the caller must add the bias and apply the relu.
   virtual bool has_epilogue() const = 0;
-  /// Launches the task. Throws Error if the library refuses. Tensors that do not begin at multiples of 16 bytes, such
-  /// as some views, are copied; the first such call must not be captured.
+  /// Launches the task. Throws Error if the library refuses. If a tensor is not aligned as the algorithm requires, such
+  /// as some views, the call uses aligned copies; the first such call allocates their memory and must not be captured.
   virtual void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) = 0;
 };
 
-/// The fastest algorithm of a library for a task on the calling thread's current device. Null if there is no library or
-/// it has no algorithm.
+/// Prepares the fastest algorithm of a library for a task on the calling thread's current device. If the library has
+/// none with the task's epilogue, prepares one without it: see has_epilogue(). Returns null if there is no library or
+/// it has no algorithm. May block to measure.
 std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task);
-/// The faster one of two tasks, by measuring both. `task` becomes that one. The tasks differ only in the tensor that
-/// they write; the first writes at least as many bytes.
+/// Prepares two tasks like find_library_convolution(), measures both, returns the faster one and sets `task` to it. If
+/// one of them is null, returns the other. The tasks may differ only in the dtype of the tensor that they write; `task`
+/// must write at least as many bytes as `other`.
 std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& task, ConvolutionTask other);
 
 }  // namespace troupe::cuda

@@ -11,7 +11,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The most scratch memory of a convolution.
+/// The most scratch memory of an algorithm, in bytes.
 constexpr std::size_t kMaxWorkspace = std::size_t{256} << 20;
 
 ProductTiming::Sizes sizes_of(const ConvolutionTask& task) {
@@ -33,10 +33,10 @@ std::optional<double> time_of(const ConvolutionTask& task, LibraryConvolution& c
   });
 }
 
-/// A convolution of cuDNN, with the algorithm that measuring has chosen.
+/// A convolution of cuDNN, with the algorithm that choose_on_device() takes.
 class CudnnConvolution final : public LibraryConvolution {
  public:
-  /// Chooses the fastest algorithm. Throws Error if there is none.
+  /// Chooses the fastest algorithm. Throws Error if cuDNN has none that can be prepared.
   explicit CudnnConvolution(const ConvolutionTask& task) : task_(task), handle_(cudnn_handle()) {
     const auto proposals = propose();
     if (proposals.empty()) throw Error("cudnn", "has no algorithm for " + task.key());
@@ -48,7 +48,8 @@ class CudnnConvolution final : public LibraryConvolution {
       return can_prepare(proposals[i]) ? time_of(task_, *this, timing) : std::nullopt;
     };
     const auto best = choose_on_device(task.key(), names, measure);
-    // The choice may come from a table instead of a measurement, so it may fail.
+    // The choice may come from a file instead of a measurement in this process, so it may fail to prepare. The first
+    // proposal that can be prepared then takes its place.
     if (!can_prepare(proposals[best]) && std::ranges::none_of(proposals, can_prepare))
       throw Error("cudnn", "can prepare no algorithm for " + task.key());
   }
@@ -68,7 +69,7 @@ class CudnnConvolution final : public LibraryConvolution {
   static constexpr Member kMembers[] = {&ConvolutionTensors::x, &ConvolutionTensors::weights, &ConvolutionTensors::bias,
                                         &ConvolutionTensors::y};
 
-  /// The algorithms that cuDNN proposes for the task. They refer to the graph.
+  /// Makes graph_, and returns the algorithms that cuDNN proposes for it. The proposals refer to graph_.
   std::vector<CudnnProposal> propose() {
     const std::lock_guard lock(handle_.mutex);
     graph_.emplace(task_, CudnnTarget{.handle = handle_.handle});
@@ -97,8 +98,8 @@ class CudnnConvolution final : public LibraryConvolution {
     return member == &ConvolutionTensors::bias ? sizes.bias : sizes.y;
   }
 
-  /// Copies the tensors if some are not aligned. The memory is allocated on the first such call, because unaligned
-  /// tensors are rare.
+  /// Copies the tensors that the task reads to aligned memory. Returns the addresses there, with room for the tensor
+  /// that the task writes. The first call allocates the memory, because unaligned tensors are rare.
   ConvolutionTensors copy_of(cudaStream_t stream, const ConvolutionTensors& tensors) {
     if (!copies_) {
       std::size_t bytes = 0;
@@ -130,7 +131,8 @@ std::unique_ptr<LibraryConvolution> try_to_make(const ConvolutionTask& task) {
   try {
     return std::make_unique<CudnnConvolution>(task);
   } catch (const Error&) {
-    // The caller uses another kernel.
+    // cuDNN is missing or has no algorithm for this task. find_library_convolution() tries the task without its
+    // epilogue, or returns null.
     return nullptr;
   }
 }

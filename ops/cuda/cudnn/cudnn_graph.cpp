@@ -6,7 +6,8 @@ namespace troupe::cuda {
 
 namespace {
 
-// The alignment of images, which may be rows of a larger tensor and so begin at any row.
+// The alignment in bytes of a tensor of images with `row_elements` elements each. The tensor may be a view that begins
+// at any image of an aligned tensor.
 std::int64_t alignment_of_rows(std::int64_t row_elements, DType dtype) {
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   return row_elements * element % CudnnGraph::kAlignment == 0 ? CudnnGraph::kAlignment : element;
@@ -18,7 +19,8 @@ std::int64_t alignment_of_y(const ConvolutionTask& task) {
   return alignment_of_rows(task.shape.pixels_of_row() * task.shape.filters, task.dtype);
 }
 
-/// The descriptor of a convolution or a gradient in a graph, and the names of its attributes.
+/// The type of cuDNN's descriptor of a convolution or one of its gradients, and the names of the descriptor's
+/// attributes.
 struct ConvolutionOperation {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t convolution, x, weights, y, alpha, beta;
@@ -143,7 +145,7 @@ void CudnnGraph::add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor&
   auto& kind = add_part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   kind.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
   kind.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-  // cuDNN's default would hide a NaN.
+  // By default the relu of cuDNN does not propagate NaN.
   if (mode == CUDNN_POINTWISE_RELU_FWD)
     kind.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
   kind.finalize();

@@ -7,28 +7,30 @@
 
 namespace troupe::cuda {
 
-/// The GPU for which graphs are made: that of a handle, or without a handle one that is described.
+/// The GPU for which graphs are made: the device of `handle`, or, if that is null, a GPU that `properties`, a
+/// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, describes. Graphs for a described GPU cannot run.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
-  const CudnnDescriptor* properties = nullptr;  ///< CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR; graphs for it cannot run
+  const CudnnDescriptor* properties = nullptr;  ///< or null
 };
 
-/// A task as a graph of cuDNN operations.
+/// A ConvolutionTask as a graph of cuDNN operations.
 class CudnnGraph {
  public:
   /// The ids of the tensors in the graph.
   static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
-  /// The alignment in bytes for which the fast algorithms are made. Tensors begin at multiples of it, but images may
-  /// begin at any row of an aligned tensor.
+  /// The alignment in bytes that cuDNN's fast algorithms need. The graph requires it of the weights and the bias, and
+  /// of x and y if the bytes of one image are a multiple of it. Otherwise x or y must only be aligned to its elements,
+  /// so that it may begin at any row of a larger tensor.
   static constexpr std::int64_t kAlignment = 16;
 
-  /// Throws Error if cuDNN refuses. Keeps pointers of the target.
+  /// Throws Error if cuDNN refuses. Keeps the pointers of `target`, so `target.properties` must outlive the graph.
   CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target);
 
   const CudnnDescriptor& descriptor() const { return graph_; }
   const CudnnTarget& target() const { return target_; }
 
-  /// Whether the tensors are aligned as the graph of a task expects.
+  /// Whether the tensors are aligned as the graph of a task requires.
   static bool are_aligned(const ConvolutionTask& task, const ConvolutionTensors& tensors);
 
  private:
@@ -36,7 +38,8 @@ class CudnnGraph {
 
   CudnnDescriptor& add_part(cudnnBackendDescriptorType_t type);
   void finish_operation(CudnnDescriptor& operation);
-  /// Adds a tensor whose sizes are [outermost, channels, rows, columns]; in memory the channels are innermost.
+  /// Adds a tensor whose `sizes` are [outermost, channels, rows, columns]. Its memory is [outermost, rows, columns,
+  /// channels].
   CudnnDescriptor& add_tensor(std::int64_t id, const Sizes& sizes, std::int64_t alignment, cudnnDataType_t type,
                               bool is_virtual);
   CudnnDescriptor& add_intermediate();
@@ -47,7 +50,7 @@ class CudnnGraph {
 
   ConvolutionTask task_;
   CudnnTarget target_;
-  std::int64_t next_id_ = 100;  // id of the next virtual tensor, which is not stored
+  std::int64_t next_id_ = 100;  // id of the next virtual tensor, which cuDNN need not store
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;
   CudnnDescriptor *x_ = nullptr, *weights_ = nullptr, *y_ = nullptr;

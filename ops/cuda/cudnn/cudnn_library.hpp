@@ -13,7 +13,7 @@
 
 namespace troupe::cuda {
 
-/// The functions of cuDNN's graph interface. The library is loaded on first use, like cuBLASLt.
+/// The functions of cuDNN's graph interface. cudnn_library() loads the library when it is first called.
 struct CudnnLibrary {
   SharedLibrary library{"cuDNN", {"libcudnn.so.9", "libcudnn.so"}};
   TROUPE_CUDA_FUNCTION(create, cudnnCreate);
@@ -27,13 +27,13 @@ struct CudnnLibrary {
   TROUPE_CUDA_FUNCTION(execute, cudnnBackendExecute);
 };
 
-/// The library. Throws Error with the reason if it cannot be loaded. Thread-safe.
+/// The functions of cuDNN. Throws Error with the reason if the library cannot be loaded. Thread-safe.
 const CudnnLibrary& cudnn_library();
 
-/// Throws Error("cudnn", ...) unless the status is success.
+/// Throws Error("cudnn", ...), with `what` and cuDNN's text, unless the status is success.
 void check_cudnn(cudnnStatus_t status, std::string_view what);
 
-/// The handle of a device. Its mutex guards its use.
+/// cuDNN's handle of a device. A thread must hold the mutex while it uses the handle.
 struct CudnnHandle {
   std::mutex mutex;
   cudnnHandle_t handle = nullptr;
@@ -42,13 +42,14 @@ struct CudnnHandle {
 /// Thread-safe.
 CudnnHandle& cudnn_handle();
 
-/// A descriptor of cuDNN. Its attributes are set, then it is finalized.
+/// A descriptor of cuDNN. The caller sets its attributes, then finalizes it. All functions throw Error if cuDNN
+/// refuses.
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
 
   cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
-  /// The functions below throw Error if cuDNN refuses.
+  /// Sets an attribute that has one value.
   template <class T>
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
     set_all(name, type, 1, &value);
@@ -68,7 +69,8 @@ class CudnnDescriptor {
 
   /// The number of values of an attribute.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
-  /// Gets at most values.size() values. If the values are descriptors, their types select the kind of the result.
+  /// Gets at most values.size() values of an attribute, and resizes `values` to their number. Values that are
+  /// descriptors must have been made with the type of the result.
   template <class T>
   void get_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::vector<T>& values) const {
     values.resize(get_some(name, type, values.size(), values.data()));

@@ -8,7 +8,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The most configurations of each kind that are tried.
+/// The most proposals that are taken from one heuristic mode of cuDNN.
 constexpr std::size_t kMaxProposals = 6;
 
 std::vector<std::shared_ptr<const CudnnDescriptor>> configurations(const CudnnGraph& graph,
@@ -31,7 +31,8 @@ std::vector<std::shared_ptr<const CudnnDescriptor>> configurations(const CudnnGr
   return result;
 }
 
-/// The configurations that one kind of heuristics proposes, or none if it fails: another kind may still propose some.
+/// The engine configurations that a heuristic mode of cuDNN proposes. Returns none if the mode fails, because another
+/// mode may still propose some.
 std::vector<std::shared_ptr<const CudnnDescriptor>> configurations_or_none(const CudnnGraph& graph,
                                                                            cudnnBackendHeurMode_t mode) {
   try {
@@ -63,7 +64,7 @@ bool is_exact(const CudnnDescriptor& engine, bool float32_only) {
   });
 }
 
-/// The engine's index and its knobs.
+/// The name of a configuration: the index of its engine, and the types and values of its knobs.
 std::string name_of(const CudnnDescriptor& configuration, const CudnnDescriptor& engine) {
   auto name = "engine" + std::to_string(engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
   std::vector<CudnnDescriptor> knobs;

@@ -14,18 +14,22 @@ struct CudnnProposal {
   std::shared_ptr<const CudnnDescriptor> configuration;
 };
 
-/// The algorithms for a graph that give the same bits in every run and are at least as exact as required, ordered by
-/// cuDNN's own estimate of their speed. Throws Error if cuDNN refuses.
+/// Returns algorithms for a graph that give the same bits in every run, do not reduce precision, and, with
+/// `float32_only`, use no tensor cores. The proposals of cuDNN's heuristic come first, in the order of their estimated
+/// speed, then those of its fallback mode. Returns none if cuDNN has none. Throws Error if cuDNN refuses to describe an
+/// algorithm.
 std::vector<CudnnProposal> cudnn_proposals(const CudnnGraph& graph, bool float32_only);
 
-/// An algorithm for a graph that is ready to run.
+/// An algorithm for a graph, ready to run.
 class CudnnPlan {
  public:
-  /// Prepares the algorithm for the target of the graph. Throws Error if cuDNN cannot compute the graph with it.
+  /// Prepares the algorithm of a CudnnProposal; `target` must be the target of its graph. Throws Error if cuDNN cannot
+  /// compute the graph with the algorithm.
   CudnnPlan(const CudnnDescriptor& configuration, const CudnnTarget& target);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  /// Launches the graph. A null tensor is not part of the graph.
+  /// Launches the graph, and holds the mutex of `handle` meanwhile. A tensor that the graph does not have must be null.
+  /// Throws Error if cuDNN refuses.
   void run(CudnnHandle& handle, cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-// The operations by which a reduction combines two numbers. All are commutative, to the bit. kNone is the neutral
-// number.
+// Operations that combine two numbers of a reduction. Each is commutative to the bit. kNone is its neutral number,
+// which changes no number that it is combined with.
 
 struct Sum {
   static constexpr float kNone = 0.0F;
@@ -16,7 +16,7 @@ struct Sum {
     return a + b;
   }
 };
-/// The larger number, or NaN if one is NaN.
+/// The larger number, or NaN if one of them is NaN.
 struct Largest {
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
   template <class T>
@@ -24,7 +24,7 @@ struct Largest {
     return b > a || b != b ? b : a;
   }
 };
-/// A NaN wins over all numbers.
+/// The smaller number, or NaN if one of them is NaN.
 struct Smallest {
   static constexpr float kNone = std::numeric_limits<float>::infinity();
   template <class T>
@@ -33,8 +33,8 @@ struct Smallest {
   }
 };
 
-/// The mask of the lanes of a warp that belong to the calling thread's group of kThreads neighboring threads, where
-/// kThreads is a power of two up to 32.
+/// Returns the mask of the lanes in the calling thread's group, which consists of kThreads neighboring threads of a
+/// warp. kThreads must be a power of two; from 32 on the group is the whole warp.
 template <int kThreads>
 __device__ unsigned lanes_of_group() {
   if constexpr (kThreads >= kWarp)
@@ -43,7 +43,8 @@ __device__ unsigned lanes_of_group() {
     return ((1U << kThreads) - 1U) << (threadIdx.x % kWarp / kThreads * kThreads);
 }
 
-/// Combines one number of every thread of a group (see lanes_of_group) in a fixed order. Every thread gets the result.
+/// Combines one number of every thread of a group (see lanes_of_group) in a fixed order. All threads of the group must
+/// call it, and get the result.
 template <int kThreads = kWarp, class T, class Combine>
 __device__ T group_reduce(T number, Combine combine) {
   const unsigned lanes = lanes_of_group<kThreads>();
@@ -52,13 +53,13 @@ __device__ T group_reduce(T number, Combine combine) {
   return number;
 }
 
-/// Combines one number of every thread of a block in a fixed order. Every thread gets the result. The block consists of
-/// whole warps, all of whose threads must call it. `none` is the neutral number.
+/// Combines one number of every thread of a block in a fixed order. All threads of the block must call it, and get the
+/// result. The block must consist of whole warps. `none` is the neutral number of `combine`.
 template <class T, class Combine>
 __device__ T block_reduce(T number, Combine combine, T none) {
   __shared__ T of_warps[kWarp];
   number = group_reduce(number, combine);
-  // A warp may still be reading the numbers of the previous call.
+  // Another warp may still be reading the numbers of the previous call from of_warps.
   __syncthreads();
   if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = number;
   __syncthreads();
@@ -66,7 +67,7 @@ __device__ T block_reduce(T number, Combine combine, T none) {
   return group_reduce(number, combine);
 }
 
-/// The sum over a block, by block_reduce.
+/// Returns the sum of one number of every thread of a block; see block_reduce().
 template <class T>
 __device__ T block_sum(T number) {
   return block_reduce(number, Sum(), T(0));

@@ -9,7 +9,7 @@ namespace troupe::cuda {
 
 namespace {
 
-// CUDA 13 gave the plain names to the functions that also return and take edges.
+// Since CUDA 13 the functions that also return and take the data of edges have the plain names.
 #if CUDART_VERSION >= 13000
 constexpr auto kGetCaptureInfo = &cudaStreamGetCaptureInfo;
 constexpr auto kUpdateDependencies = &cudaStreamUpdateCaptureDependencies;

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The type of the driver's cuDevicePrimaryCtxGetState.
+/// The type of the driver's function cuDevicePrimaryCtxGetState.
 using ContextState = int (*)(int device, unsigned* flags, int* active);
 
 ContextState find_context_state() noexcept {
@@ -24,7 +24,7 @@ ContextState context_state() noexcept {
   return kContextState;
 }
 
-/// Whether this process has used a device. True if the driver does not tell.
+/// Whether this process has a CUDA context on a device, and so uses memory of it. True if the driver does not tell.
 bool is_in_use(int device) noexcept {
   unsigned flags = 0;
   int active = 1;
@@ -40,7 +40,8 @@ std::string text_of(cudaError_t status) {
 
 void check(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return;
-  // A non-sticky error is kept until it is read, and would be reported by the next call.
+  // Reads the error to clear it. CUDA keeps an error that is not sticky until it is read, and a later check would
+  // report it again.
   (void)cudaGetLastError();
   throw Error("cuda", std::string(what) + ": " + text_of(status));
 }
@@ -57,8 +58,8 @@ CurrentDevice::CurrentDevice(int index) noexcept {
 }
 
 CurrentDevice::~CurrentDevice() {
-  // Every thread begins with device 0. Making it current would take some hundred MiB of its memory in a process that
-  // never uses it.
+  // Device 0 is current in a new thread. Making it current again would create a context on it, some hundred MiB large,
+  // in a process that does not use it.
   if (changed_ && is_in_use(before_)) (void)cudaSetDevice(before_);
 }
 

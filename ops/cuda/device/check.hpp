@@ -14,11 +14,11 @@ void check(cudaError_t status, std::string_view what);
 /// The calling thread's current device. Throws Error if CUDA cannot tell.
 int current_device();
 
-/// The error as `invalid argument (cudaErrorInvalidValue)`.
+/// Formats an error, for example as `invalid argument (cudaErrorInvalidValue)`.
 std::string text_of(cudaError_t status);
 
-/// While it lives, the calling thread may call functions that CUDA forbids to threads that capture a stream. The calls
-/// have no part in that capture.
+/// While an object of this class lives, its thread may call functions that CUDA forbids to a thread that captures a
+/// stream. The capture does not include these calls.
 class OutsideCapture {
  public:
   OutsideCapture() noexcept { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -27,11 +27,12 @@ class OutsideCapture {
   OutsideCapture& operator=(const OutsideCapture&) = delete;
 
  private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // after construction: the mode of the thread before
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // after construction: the thread's previous mode
 };
 
-/// Makes a device the calling thread's current one while it lives. The destructor makes the previous device current
-/// again if this process has used it. Never throws: if the device does not exist, the calls that follow report it.
+/// Makes a device current for the calling thread while the object lives. The destructor makes the previous device
+/// current again if this process has used that device. Never throws: if the device does not exist, later CUDA calls
+/// report an error.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index) noexcept;

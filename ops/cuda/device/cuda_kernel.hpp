@@ -33,23 +33,24 @@ inline const float* floats(const Tensor& tensor) {
 inline float* mutable_floats(const Tensor& tensor) {
   return mutable_data_of<float>(tensor);
 }
-/// The address of input number `at`. Null if there are fewer inputs.
+/// The address of input number `at`; null if the op has fewer inputs.
 template <class T = float>
 const T* optional_data_of(Inputs inputs, std::size_t at) {
   return inputs.size() > at ? data_of<T>(inputs[at]) : nullptr;
 }
-/// A batch info in device memory, which only kernels may read.
+/// Returns the address of a batch info in device memory, which only kernels may read.
 inline const BatchInfo* batch_info_of(const Tensor& tensor) {
   static_assert(sizeof(BatchInfo) == 4 * sizeof(std::int64_t));
   return data_of<BatchInfo>(tensor);
 }
 
-/// A number attribute as a float.
+/// Returns an attribute of the op call that is a number, as a float.
 inline float option(const OpCall& call, const char* name) {
   return static_cast<float>(call.attributes.number(name));
 }
 
-/// The launch parameters of an op. Throws Error if the stream is not on a GPU, or if a tensor is not on that GPU.
+/// Returns the launch parameters for the kernels of an op, and notes the op's name for error texts. Throws Error if the
+/// stream is not on a GPU, if a tensor is not on that GPU, or if the stream has failed.
 inline Launch launch_on(const KernelContext& context, const char* op, Inputs inputs, Outputs outputs) {
   const auto device = context.stream.device();
   if (device.type != DeviceType::cuda) throw Error(op, "runs on GPUs, not on a stream of " + to_string(device));
@@ -62,7 +63,7 @@ inline Launch launch_on(const KernelContext& context, const char* op, Inputs inp
   return {stream.handle(), context.scratch, {stream.invalid_values(), op}};
 }
 
-/// A kernel that consists of one function of (const Launch&, Inputs, Outputs).
+/// A kernel whose run() makes the launch parameters and calls one function with (const Launch&, Inputs, Outputs).
 template <class Function>
 class CudaKernel final : public Kernel {
  public:
@@ -86,7 +87,7 @@ std::unique_ptr<Kernel> cuda_kernel(const OpCall& call, Function function, std::
   return std::make_unique<CudaKernel<Function>>(call.op->name.data(), std::move(function), scratch_bytes);
 }
 
-/// A kernel that consists of an object with run(const Launch&, Inputs, Outputs) and scratch_bytes().
+/// Makes a kernel of an object that has run(const Launch&, Inputs, Outputs) and scratch_bytes().
 template <class Object>
 std::unique_ptr<Kernel> object_kernel(const OpCall& call, Object object) {
   const std::size_t bytes = object.scratch_bytes();

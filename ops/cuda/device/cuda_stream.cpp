@@ -9,13 +9,13 @@ namespace {
 /// A captured graph, instantiated so that it can be launched.
 class CudaGraph final : public CapturedWork {
  public:
-  /// Takes ownership of the graph.
+  /// Takes ownership of the graph, and keeps `note`, to which the captured kernels write. Throws Error if CUDA refuses.
   CudaGraph(cudaGraph_t graph, std::shared_ptr<const InvalidValueNote> note) : note_(std::move(note)) {
     const auto status = cudaGraphInstantiate(&executable_, graph, 0);
     (void)cudaGraphDestroy(graph);
     check(status, "instantiating captured work");
   }
-  // Work in flight continues. CUDA frees the graph after it.
+  // A launch in flight continues. CUDA frees the executable graph after it.
   ~CudaGraph() override { (void)cudaGraphExecDestroy(executable_); }
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
@@ -38,7 +38,8 @@ CudaStream::CudaStream(Device device) : Stream(device), state_(device_state(devi
 
 CudaStream::~CudaStream() {
   state_.remove(*this);
-  // Kernels in flight may still write to the note. After a failure their end is unknown.
+  // Kernels in flight may still write to the note, so the note is kept until they are done. After a failure it is not
+  // known when they are done, so the note is kept for ever.
   if (failure() != nullptr)
     note_->keep_for_ever();
   else
@@ -51,7 +52,8 @@ void CudaStream::use_device() const {
   if (current_device() != device().index) check(cudaSetDevice(device().index), "using " + to_string(device()));
 }
 
-/// The exception that is being handled, with the names of recent ops: a kernel's fault is reported by later calls.
+/// Returns the exception that is being handled. An Error gets the names of the recent ops, because CUDA reports the
+/// fault of a kernel by a later call.
 std::exception_ptr CudaStream::failure_now() const noexcept {
   try {
     throw;
@@ -80,7 +82,7 @@ Event CudaStream::record_in(EventPool& pool) noexcept {
   }
 }
 
-/// Runs calls of CUDA unless something has failed before. Records an exception as the stream's failure.
+/// Makes CUDA calls, unless the stream has failed before. If they throw, the exception becomes the stream's failure.
 template <class Call>
 void CudaStream::attempt(Call call) noexcept {
   recorded_.reset();
@@ -113,10 +115,11 @@ void CudaStream::wait(const Event& event) {
   if (event.state() == nullptr) return;
   const auto* recorded = dynamic_cast<const CudaEvent*>(event.state().get());
   if (recorded == nullptr) {
-    // CUDA cannot wait for an event of another kind of device, so the host does.
+    // CUDA cannot wait for an event of another backend, so the calling thread waits.
     attempt([&] { event.wait(); });
   } else if (recorded->note() != note_) {
-    // The note identifies the stream. Its handle does not, because CUDA reuses the handles of destroyed streams.
+    // The event belongs to another stream, because each stream has a note of its own. The handles of streams cannot
+    // tell: CUDA reuses the handles of destroyed streams.
     attempt([&] { check(cudaStreamWaitEvent(handle_, recorded->handle(), 0), "waiting for an event"); });
   }
 }
@@ -155,13 +158,14 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
     try {
       captured_.join(handle_);
     } catch (const std::exception&) {
-      // An invalidated capture is reported by cudaStreamEndCapture below.
+      // If the capture is invalid, cudaStreamEndCapture below reports it.
     }
     const auto status = cudaStreamEndCapture(handle_, &graph);
     capturing_ = false;
     before_capture_ = {};
     if (status != cudaSuccess) {
-      // Calls that CUDA refused during the capture may succeed without it. A permanent failure is reported again.
+      // The failure is dropped, because CUDA may have refused a call only during the capture. A permanent failure is
+      // reported again by a later call.
       std::lock_guard failure_lock(failure_mutex_);
       failure_ = nullptr;
     }

@@ -10,13 +10,14 @@
 
 namespace troupe::cuda {
 
-/// A CUDA stream that does not wait for the legacy default stream. Used by one thread at a time. Events, copies and
-/// zeroing never throw: once the device, or work that the stream waits for, has failed, the stream's events report it.
+/// A CUDA stream that does not wait for the legacy default stream. Used by one thread at a time, except
+/// last_launched(). record(), wait(), copy() and zero() never throw: once the device, or work that the stream waits
+/// for, has failed, the later events of the stream report the failure.
 class CudaStream final : public Stream {
  public:
-  /// Throws Error if there is no such device.
+  /// Throws Error if there is no such device, or CUDA cannot make a stream.
   explicit CudaStream(Device device);
-  /// Does not end work that was launched.
+  /// Does not wait for launched work, which continues.
   ~CudaStream() override;
 
   Event record() override;
@@ -32,17 +33,21 @@ class CudaStream final : public Stream {
   void launch(const CapturedWork& work) override;
   std::exception_ptr fault() override { return last_launched().error(); }
 
-  /// The handle to launch work on. Call it for every launch, because record() relies on it.
+  /// Returns the handle to launch work on. Must be called for every launch, because it drops the event that record()
+  /// would otherwise return again.
   cudaStream_t handle() {
     recorded_.reset();
     return handle_;
   }
-  /// The note to which kernels report invalid values. Every event of the stream reports the first one.
+  /// Returns the address, on the device, of the note to which kernels report invalid values. Every event of the stream
+  /// reports the first invalid value.
   InvalidValue* invalid_values() const { return note_->on_device(); }
-  /// Announces kernels of an op: makes the device current, and records the op's name for the error of a fault.
+  /// Must be called before the kernels of an op are launched. Makes the device current, and records the op's name for
+  /// the error text of a kernel's fault. Throws the stream's failure, if there is one.
   void note_launch(const char* op);
 
-  /// An event after all work launched so far, without work that is being captured. Thread-safe.
+  /// Returns an event after all work launched so far, or, during a capture, after the work launched before the capture.
+  /// Thread-safe.
   Event last_launched();
 
  private:
@@ -58,7 +63,7 @@ class CudaStream final : public Stream {
   DeviceState& state_;
   std::shared_ptr<const InvalidValueNote> note_;
   cudaStream_t handle_ = nullptr;
-  std::optional<Event> recorded_;  // after all work; none once more is launched
+  std::optional<Event> recorded_;  // the event after all work launched so far; none if it is not recorded yet
   CapturedLaunches captured_;
   mutable std::mutex failure_mutex_;
   std::exception_ptr failure_;  // failure of the stream or of work that it waits for; nothing is launched after it

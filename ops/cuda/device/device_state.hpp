@@ -21,11 +21,12 @@ class DeviceState {
   EventPool& events() { return events_; }
   EventPool& timed_events() { return timed_events_; }
   MemoryPool& memory() { return memory_; }
-  /// An event after all work launched so far for each existing stream of the device.
+  /// Returns events after all work launched so far on the device: one for each existing stream, and one for each
+  /// destroyed stream whose work is not done.
   std::vector<Event> work_so_far();
 
   void add(CudaStream& stream);
-  /// Removes a stream that is being destroyed. Its work may continue.
+  /// Removes a stream that is being destroyed. Its work may continue, and work_so_far() still includes it.
   void remove(CudaStream& stream) noexcept;
 
  private:
@@ -33,7 +34,7 @@ class DeviceState {
   EventPool events_, timed_events_;
   std::mutex mutex_;
   std::set<CudaStream*> streams_;
-  std::vector<Event> ended_;  // the last work of destroyed streams
+  std::vector<Event> ended_;  // the events after the last work of destroyed streams
   MemoryPool memory_;
 };
 

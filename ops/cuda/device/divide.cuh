@@ -7,12 +7,13 @@
 
 namespace troupe::cuda {
 
-/// Division by a number that is fixed before the launch. For numbers below 2^31 it is one multiplication. Source:
-/// Granlund and Montgomery, "Division by invariant integers using multiplication" (PLDI 1994), figure 4.1.
+/// Division by a divisor that is set on the host, before the launch. If the divisor and the bound of the dividends are
+/// at most 2^31, it takes a multiplication instead of a division. Source: Granlund and Montgomery, "Division by
+/// invariant integers using multiplication" (PLDI 1994), figure 4.1.
 class Divisor {
  public:
   Divisor() = default;
-  /// For dividing numbers below `bound`. `divisor` must not be 0.
+  /// Prepares division of numbers from 0 to below `bound`. `divisor` must be positive.
   Divisor(std::int64_t divisor, std::int64_t bound) : divisor_(divisor) {
     if (bound > kNarrow || divisor > kNarrow) return;
     const auto d = static_cast<std::uint64_t>(divisor);
@@ -21,7 +22,7 @@ class Divisor {
   }
 
   __device__ std::int64_t divisor() const { return divisor_; }
-  /// n / divisor.
+  /// Returns n / divisor, rounded down.
   __device__ std::int64_t quotient(std::int64_t n) const {
     if (multiplier_ == 0) return n / divisor_;
     const auto narrow = static_cast<std::uint32_t>(n);
@@ -32,27 +33,27 @@ class Divisor {
   static constexpr std::int64_t kNarrow = std::int64_t{1} << 31;
 
   std::int64_t divisor_ = 1;
-  std::uint32_t multiplier_ = 0;  // 0: the numbers are too large, divide
+  std::uint32_t multiplier_ = 0;  // 0: the numbers are too large, so quotient() divides
   int shift_ = 0;
 };
 
-/// Splits the index of an element of an array of four axes into its coordinates.
+/// Converts between the index of an element of a row-major array with four axes and its coordinates a, b, c and d.
 class Split {
  public:
   struct Coordinates {
     std::int64_t a, b, c, d;
   };
 
-  /// The sizes of the inner axes. All indices are below `bound`.
+  /// Takes the sizes of the three inner axes. All indices must be below `bound`.
   Split(std::int64_t b_size, std::int64_t c_size, std::int64_t d_size, std::int64_t bound)
       : b_(b_size, bound), c_(c_size, bound), d_(d_size, bound) {}
 
-  /// The coordinates of i = ((a * b_size + b) * c_size + c) * d_size + d.
+  /// Returns the coordinates of the element with the index i = ((a * b_size + b) * c_size + c) * d_size + d.
   __device__ Coordinates operator()(std::int64_t i) const {
     const auto to_c = d_.quotient(i), to_b = c_.quotient(to_c), a = b_.quotient(to_b);
     return {a, to_b - a * b_.divisor(), to_c - to_b * c_.divisor(), i - to_c * d_.divisor()};
   }
-  /// The index of an element.
+  /// Returns the index of the element at the coordinates.
   __device__ std::int64_t at(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
     return ((a * b_.divisor() + b) * c_.divisor() + c) * d_.divisor() + d;
   }

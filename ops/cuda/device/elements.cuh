@@ -8,7 +8,7 @@
 
 namespace troupe::cuda {
 
-// The 16-bit floats of ops/core/half.hpp in device code, with the same conversions by bits.
+// Float16 and BFloat16 of ops/core/half.hpp in device code. The conversions give the same bits as those on the host.
 
 struct HalfBits {
   std::uint16_t bits;
@@ -22,7 +22,7 @@ __device__ inline float to_float(HalfBits x) {
   constexpr std::uint32_t kExponent = 0x7c00U << 13U, kRebias = (127U - 15U) << 23U, kToInfinity = (128U - 16U) << 23U;
   const std::uint32_t magnitude = (x.bits & 0x7fffU) << 13U;
   const std::uint32_t exponent = magnitude & kExponent;
-  // A subnormal number has the smallest exponent and no leading one, so the leading one is subtracted.
+  // A subnormal half has no leading one. The exponent of the first float adds one, and the second float subtracts it.
   const float subnormal = __uint_as_float(magnitude + kRebias + (1U << 23U)) - __uint_as_float(113U << 23U);
   const std::uint32_t normal = magnitude + kRebias + (exponent == kExponent ? kToInfinity : 0U);
   const std::uint32_t result = exponent == 0 ? __float_as_uint(subnormal) : normal;
@@ -35,7 +35,7 @@ __device__ inline float to_float(BFloatBits x) {
 __device__ inline void from_float(float value, HalfBits& to) {
   constexpr std::uint32_t kRebias = (127U - 15U) << 23U, kShift = 126U << 23U;
   const std::uint32_t all = __float_as_uint(value), sign = all & 0x80000000U, magnitude = all ^ sign;
-  // Adding kShift moves the bits below the smallest normal half to their position, and rounds.
+  // If the result is a subnormal half, adding kShift as a float moves its bits to the lowest places, and rounds.
   const std::uint32_t small = __float_as_uint(__uint_as_float(magnitude) + __uint_as_float(kShift)) - kShift;
   const std::uint32_t normal = (magnitude - kRebias + 0xfffU + ((magnitude >> 13U) & 1U)) >> 13U;
   const std::uint32_t large = magnitude > 0x7f800000U ? 0x7e00U : 0x7c00U;
@@ -54,7 +54,7 @@ __device__ inline void from_float(float value, BFloatBits& to) {
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, HalfBits> || std::is_same_v<T, BFloatBits>;
 
-/// Element i, as a number for arithmetic.
+/// Returns element i as a number for arithmetic: a 16-bit float as a float, any other number unchanged.
 template <class T>
 __device__ auto load(const T* elements, std::int64_t i) {
   if constexpr (kIsHalf<T>)
@@ -62,7 +62,7 @@ __device__ auto load(const T* elements, std::int64_t i) {
   else
     return elements[i];
 }
-/// Element i of an array that the kernel does not write to, as a float.
+/// Returns element i as a float, by a load through the read-only cache. The kernel must not write to the array.
 template <class T>
 __device__ float load_constant(const T* elements, std::int64_t i) {
   if constexpr (kIsHalf<T>)
@@ -79,7 +79,7 @@ __device__ void store(T* elements, std::int64_t i, Number number) {
     elements[i] = number;
 }
 
-/// The dtype of elements of a type.
+/// Returns the dtype of the elements that kernels take as type T.
 template <class T>
 constexpr DType dtype_of_elements() {
   if constexpr (std::is_same_v<T, HalfBits>)
@@ -90,20 +90,21 @@ constexpr DType dtype_of_elements() {
     return DTypeOf<T>::value;
 }
 
-/// Calls f with an element of the dtype, whose type selects the kernel. If the dtype is of none of the types, the last
-/// one is taken.
+/// Calls f with a value of that type, T or one of Others, whose elements have the dtype. f selects a kernel by the type
+/// of its argument; the value has no meaning. If no type has the dtype, f gets the last type.
 template <class T, class... Others, class F>
 auto with_type(DType dtype, F f) {
   if constexpr (sizeof...(Others) > 0)
     if (dtype != dtype_of_elements<T>()) return with_type<Others...>(dtype, f);
   return f(T());
 }
-/// Calls f with an element of a floating-point dtype.
+/// Calls f, like with_type(), with the type of a floating-point dtype.
 template <class F>
 auto with_float_type(DType dtype, F f) {
   return with_type<HalfBits, BFloatBits, float>(dtype, f);
 }
-/// Calls f with an unsigned integer of the size of the dtype, whose type selects the kernel of an op that copies.
+/// Calls f, like with_type(), with the unsigned integer type of the dtype's size, for a kernel that only copies
+/// elements.
 template <class F>
 auto with_bits_type(DType dtype, F f) {
   switch (size_of(dtype)) {

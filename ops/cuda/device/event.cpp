@@ -14,12 +14,12 @@ namespace {
 /// A waiting thread polls without a pause for kBusy, then with pauses of kRest.
 constexpr std::chrono::microseconds kBusy{50}, kRest{20};
 
-/// The longest time of a callback, unless it waits for a kernel that does not end.
+/// The longest wait at exit for a callback that is running.
 constexpr std::chrono::seconds kLongestCallback{1};
 
-/// Polls the events of all devices that have callbacks on the host. Never destroyed, but ended at exit: no CUDA
-/// function may be called while the process unloads CUDA. An event exists only after CUDA was used, so this exit
-/// handler runs before the handlers that CUDA has registered.
+/// Returns the poller of events that have callbacks on the host, for all devices. It is never destroyed, but ended by
+/// an exit handler: no CUDA function may be called while the process unloads CUDA. CUDA registers its exit handlers
+/// when it is first used, before the first event exists, so the exit handler of the poller runs earlier than those.
 EventPoller& event_poller() {
   static auto& poller = []() -> EventPoller& {
     std::atexit([] { event_poller().end(kLongestCallback); });
@@ -84,7 +84,7 @@ CudaEvent::~CudaEvent() {
   pool_.give_back(event_);
 }
 
-/// Clears the error of the query, so that the next call does not report it.
+/// Queries the event, and clears the error of the query, so that a later check does not report it.
 cudaError_t CudaEvent::query() const {
   const OutsideCapture outside;
   const auto status = cudaEventQuery(event_);
@@ -94,8 +94,8 @@ cudaError_t CudaEvent::query() const {
 
 bool CudaEvent::done() const {
   const auto status = query();
-  // An event recorded in a capture is not complete while the capture lasts. The error of a fault is reported by
-  // error().
+  // An event recorded in a capture is not done while the capture lasts. After a fault the event is done, and error()
+  // reports the fault.
   return status != cudaErrorNotReady && status != cudaErrorCapturedEvent;
 }
 
@@ -124,7 +124,7 @@ bool CudaEvent::wait_for(std::chrono::nanoseconds limit) {
 
 void CudaEvent::notify(std::function<void()> callback) {
   if (done()) return callback();
-  // The poller owns the event until it has called back.
+  // The poller shares the ownership of the event until it has called back.
   event_poller().watch(shared_from_this(), std::move(callback));
 }
 

@@ -30,17 +30,17 @@ class RecentOps {
   std::uint64_t count_ = 0;
 };
 
-/// The CUDA events of one device, with or without times. Events are reused. Thread-safe.
+/// A pool of CUDA events of one device, all with or all without time stamps. Thread-safe.
 class EventPool {
  public:
   enum class Times { with, without };
 
-  /// `ops` are the recent ops of the device.
+  /// `ops` has the recent ops of the device, and must outlive the pool.
   EventPool(int device, Times times, const RecentOps& ops) : device_(device), times_(times), ops_(ops) {}
 
   int device() const { return device_; }
   const RecentOps& recent_ops() const { return ops_; }
-  /// Throws Error if CUDA cannot make an event.
+  /// Returns an event that is not in use. Throws Error if CUDA cannot make one.
   cudaEvent_t take();
   void give_back(cudaEvent_t event) noexcept;
 
@@ -52,10 +52,11 @@ class EventPool {
   std::vector<cudaEvent_t> spare_;
 };
 
-/// A CUDA event that has been recorded.
+/// A CUDA event that has been recorded on a stream. The destructor gives it back to its pool.
 class CudaEvent final : public Event::State, public std::enable_shared_from_this<CudaEvent> {
  public:
-  /// Records an event on a stream. `note` is the stream's. Throws Error if CUDA refuses.
+  /// Records an event of the pool on a stream. `note` must be the stream's note of invalid values: error() reports its
+  /// value. Throws Error if CUDA refuses.
   CudaEvent(EventPool& pool, cudaStream_t stream, std::shared_ptr<const InvalidValueNote> note);
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
@@ -68,7 +69,7 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
 
   cudaEvent_t handle() const { return event_; }
-  /// The note of the stream, which identifies the stream.
+  /// The stream's note of invalid values. Each stream has one of its own, so the note identifies the stream.
   const std::shared_ptr<const InvalidValueNote>& note() const { return note_; }
 
  private:

@@ -26,21 +26,21 @@ __device__ inline float normal_density(float x) {
   return kInverseSqrt2Pi * expf(-0.5F * x * x);
 }
 
-/// The factor by which gelu's tanh approximation multiplies x, (1 + tanh(z)) / 2 = sigmoid(2 z) with z = sqrt(2 / pi)
-/// (x + 0.044715 x^3), and the slope of the factor at x.
+/// The tanh approximation of gelu is x * part, where part = (1 + tanh(z)) / 2 = sigmoid(2 z) with z = sqrt(2 / pi) (x +
+/// 0.044715 x^3). `slope` is the derivative of `part` at x.
 struct GeluTanhPart {
   float part, slope;
 };
 __device__ inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  // Beyond +-20 the factor is 0 or 1, but the squares might overflow.
+  // Beyond +-20 `part` is 0 or 1, so x is limited: its square might overflow.
   const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));
   return {part, part * (1.0F - part) * kTwiceSqrt2OverPi * (1.0F + 3.0F * kCubic * square)};
 }
 
-// The element-wise ops as function objects on elements, arithmetic first.
+// The element-wise ops as function objects on elements, arithmetic first. A gradient takes dy and the op's x or y.
 
 struct Add {
   __device__ float operator()(float a, float b) const { return a + b; }
@@ -59,7 +59,7 @@ struct Scale {
   __device__ float operator()(float x) const { return x * factor; }
 };
 
-// A NaN stays NaN.
+// relu(x), where a NaN stays a NaN.
 struct Relu {
   __device__ float operator()(float x) const { return x < 0.0F ? 0.0F : x; }
 };
@@ -82,7 +82,7 @@ struct Rsqrt {
 struct Abs {
   __device__ float operator()(float x) const { return fabsf(x); }
 };
-// A NaN stays NaN.
+// The gradient is 0 where x is 0, and NaN where x is NaN.
 struct AbsGrad {
   __device__ float operator()(float dy, float x) const { return x > 0.0F ? dy : (x < 0.0F ? -dy : x * 0.0F); }
 };

@@ -34,7 +34,7 @@ std::string InvalidValue::text() const {
 
 namespace {
 
-/// Unused notes, in blocks of one page. There are as many as have been in use at the same time. Thread-safe.
+/// The notes that are not in use, allocated in blocks of one page and never freed. Thread-safe.
 class NotePool {
  public:
   InvalidValue* take() {
@@ -44,8 +44,8 @@ class NotePool {
     spare_.pop_back();
     return note;
   }
-  /// Returns a note to the pool. No work may still write to it. Does not allocate, because the vector held the note
-  /// before.
+  /// Returns a note to the pool. No work may write to the note any more. Does not allocate, because grow() has reserved
+  /// room for all notes.
   void give_back(InvalidValue* note) noexcept {
     *note = {};
     std::lock_guard lock(mutex_);

@@ -7,13 +7,14 @@
 
 namespace troupe::cuda {
 
-/// The first invalid value that a kernel reports, in host memory that the device can write. It has its own cache line.
+/// A note of the first invalid value that a kernel of a stream reports. It lies in host memory that the device can
+/// write, on its own cache line.
 struct alignas(64) InvalidValue {
   /// The kind of a value, which gives the other members their meaning; see text().
   enum class Kind : int { none, label, index, not_finite, rows, batch_rows };
 
-  int taken = 0;     // set by the kernel that writes the rest
-  int complete = 0;  // set when the rest is written
+  int taken = 0;     // set to 1 by the kernel that writes the other members
+  int complete = 0;  // set to 1 when the other members are written
   const char* op = nullptr;
   Kind kind = Kind::none;
   long long place = 0, value = 0, bound = 0;
@@ -23,17 +24,17 @@ struct alignas(64) InvalidValue {
   std::string text() const;
 };
 
-/// The note of one stream. A pool keeps the memory of all notes of the process, because freeing pinned memory would
-/// wait for all work of the GPU. Thread-safe.
+/// Owns the note of one stream. A pool keeps the memory of all notes of the process, because freeing pinned memory
+/// would wait for all work of the GPU. Thread-safe.
 class InvalidValueNote {
  public:
   /// Throws Error if no pinned memory can be allocated.
   InvalidValueNote();
-  /// The address at which kernels write.
+  /// Returns the address on the device at which kernels write the note.
   InvalidValue* on_device() const { return on_device_; }
-  /// Throws Error if a kernel has reported an invalid value.
+  /// Throws Error with the op and the value if a kernel has reported an invalid value.
   void check() const;
-  /// Keeps the note out of the pool.
+  /// Keeps the note out of the pool for ever, because work may still write to it.
   void keep_for_ever() const;
 
  private:

@@ -12,7 +12,7 @@ template <class T, int kCount>
 struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Lanes {
   T elements[kCount];
 
-  /// Element k, as a number for arithmetic.
+  /// Returns element k as a number for arithmetic; see load().
   __device__ auto at(int k) const { return load(elements, k); }
   template <class Number>
   __device__ void set(int k, Number number) {
@@ -33,7 +33,8 @@ __host__ __device__ Lanes<T, kCount>* lanes_of(T* elements) {
   return reinterpret_cast<Lanes<T, kCount>*>(elements);
 }
 
-/// Whether kCount elements at once may be read from an array that begins there. A view may begin at any element.
+/// Whether the address of an array is aligned so that kCount elements can be read at once. A view of a tensor may begin
+/// at any element.
 template <int kCount, class T>
 bool begins_with_lanes(const T* elements) {
   return reinterpret_cast<std::uintptr_t>(elements) % alignof(Lanes<T, kCount>) == 0;

@@ -10,7 +10,8 @@
 
 namespace troupe::cuda {
 
-/// Reports invalid values from the kernels of one launch. Copied to the device as a kernel's argument.
+/// Reports invalid values from the kernels of one launch to the stream's note, which keeps the first one. Kernels get a
+/// copy as an argument.
 struct InvalidReport {
   InvalidValue* note = nullptr;
   const char* op = nullptr;  // a host address, which the device only copies
@@ -32,38 +33,39 @@ struct InvalidReport {
 /// The parameters for launching the kernels of one op.
 struct Launch {
   cudaStream_t stream;
-  /// At least the bytes that the kernel requested, aligned to 256 bytes. The content is undefined when the op begins.
+  /// Scratch memory of at least the bytes that the kernel requested, aligned to 256 bytes. The content is undefined
+  /// when the op begins.
   std::byte* scratch;
   InvalidReport invalid;
 };
 
-/// The bytes of `count` elements in scratch memory, rounded up so that another part can follow.
+/// Returns the bytes of an array of `count` elements in scratch memory, rounded up so that another array can follow.
 template <class T>
 std::size_t scratch_bytes_of(std::int64_t count) {
   return MemoryPool::rounded(static_cast<std::size_t>(count) * sizeof(T));
 }
 
-/// Takes the parts of a kernel's scratch memory, one after the other.
+/// Divides a kernel's scratch memory into arrays, one after the other.
 class ScratchParts {
  public:
   explicit ScratchParts(std::byte* memory) : next_(memory) {}
-  /// The next scratch_bytes_of<T>(count) bytes.
+  /// Returns the next array, which takes scratch_bytes_of<T>(count) bytes.
   template <class T>
   T* take(std::int64_t count) {
     return reinterpret_cast<T*>(std::exchange(next_, next_ + scratch_bytes_of<T>(count)));
   }
-  /// The memory after the parts.
+  /// Returns the memory after the arrays that were taken.
   std::byte* rest() const { return next_; }
 
  private:
   std::byte* next_;
 };
 
-/// The threads of a block unless a kernel says otherwise.
+/// The number of threads in a block, unless a launch gives another one.
 inline constexpr int kBlock = 256;
 inline constexpr int kWarp = 32;
 
-/// Launches a kernel. Throws Error if CUDA refuses.
+/// Launches a kernel. Throws Error that names the op if CUDA refuses.
 template <class... Parameters, class... Arguments>
 void launch(const Launch& where, dim3 grid, dim3 block, void (*kernel)(Parameters...), const Arguments&... arguments) {
   cudaLaunchConfig_t config{};
@@ -78,13 +80,14 @@ constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// The number of blocks that give each of n elements a thread, but at most as many as fill a large GPU a few times.
+/// Returns the number of blocks with a thread for each of n elements, at most as many as fill a large GPU a few times.
 inline unsigned blocks_for(std::int64_t n, int threads = kBlock) {
   constexpr std::int64_t kMaxBlocks = 132 * 16;
   return static_cast<unsigned>(std::clamp<std::int64_t>(divided_up(n, threads), 1, kMaxBlocks));
 }
 
-/// The first element of a thread.
+/// The first element of the calling thread, and the distance to its next one, in a kernel whose grid may have fewer
+/// threads than there are elements.
 __device__ inline std::int64_t first_element() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

@@ -5,13 +5,13 @@
 
 namespace troupe::cuda {
 
-/// A library of NVIDIA that is loaded on first use and stays loaded until the process ends.
+/// A shared library of NVIDIA. The constructor loads it, and it stays loaded until the process ends.
 class SharedLibrary {
  public:
-  /// Loads the first of `files` that exists. Throws Error that names the library and the reasons if none can be loaded.
+  /// Loads the first of `files` that can be loaded. If there is none, throws Error with `name` and the reasons.
   SharedLibrary(const std::string& name, std::initializer_list<const char*> files);
 
-  /// Throws Error if the library has no such function.
+  /// Returns the address of a function. Throws Error if the library has no such function.
   void* function(const char* name) const;
 
  private:
@@ -19,8 +19,8 @@ class SharedLibrary {
   void* handle_ = nullptr;
 };
 
-/// Declares a member of a class that points to a function of the member `library`, a SharedLibrary that is declared
-/// before it. With emulated GPUs, the function is linked.
+/// Declares a member of a class that points to a function of the member `library`, a SharedLibrary that must be
+/// declared before it. In a build with emulated GPUs it points to a function that is linked into the program.
 #ifdef TROUPE_EMULATED_CUDA
 #define TROUPE_CUDA_FUNCTION(member, name) decltype(&(name)) member = &(name)
 #else

@@ -8,19 +8,20 @@
 
 namespace troupe::cuda {
 
-/// An axis of a walk: its length, and the distance of its elements in each of kOperands arrays.
+/// An axis of a walk: its length, and the distance between its neighboring elements in each of kOperands arrays.
 template <int kOperands>
 struct WalkAxis {
   std::int64_t size;
   std::array<std::int64_t, kOperands> strides;
 };
 
-/// The positions of the elements of a row-major walk in kOperands arrays.
+/// Maps the elements of a walk, numbered in row-major order of its axes, to their positions in kOperands arrays.
 template <int kOperands>
 class Walk {
  public:
   Walk() = default;
-  /// The axes are outermost first. Neighboring axes that advance alike are merged.
+  /// `axes` begin with the outermost axis. Axes of length 1 are left out. Neighboring axes are merged if they are like
+  /// one axis in every array.
   explicit Walk(const std::vector<WalkAxis<kOperands>>& axes) {
     std::vector<WalkAxis<kOperands>> merged;
     for (const auto& axis : axes) {
@@ -41,18 +42,18 @@ class Walk {
 
   __host__ __device__ std::int64_t elements() const { return elements_; }
 
-  /// Computes the position of element i of the walk in each array.
+  /// Sets at[k] to the position of element i of the walk in array k.
   __device__ void find(std::int64_t i, std::int64_t (&at)[kOperands]) const {
     for (int k = 0; k < kOperands; ++k) at[k] = 0;
     for (int axis = axes_ - 1; axis >= 0; --axis) {
-      // At the outermost axis, i is the position along the axis.
+      // At the outermost axis the rest of i is the position along the axis.
       const auto outer = axis > 0 ? sizes_[axis].quotient(i) : 0;
       const auto place = i - outer * sizes_[axis].divisor();
       for (int k = 0; k < kOperands; ++k) at[k] += place * strides_[k][axis];
       i = outer;
     }
   }
-  /// The position of element i in the first array.
+  /// Returns the position of element i of the walk in the first array.
   __device__ std::int64_t find(std::int64_t i) const {
     std::int64_t at[kOperands];
     find(i, at);
@@ -72,7 +73,7 @@ class Walk {
   std::int64_t strides_[kOperands][Shape::kMaxRank] = {};
 };
 
-/// Copies element i of a walk from its position in array kFrom to its position in the other array.
+/// Copies element i of a walk over two arrays. `from` is array number kFrom of the walk, and `to` is the other array.
 template <class T, int kFrom = 0>
 struct CopyWalk {
   Walk<2> walk;

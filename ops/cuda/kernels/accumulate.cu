@@ -5,7 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Copies an element of x to the state, if the step goes ahead.
+/// Copies an element of x to the state, unless `flag` forbids it; see goes_ahead() in update.cuh.
 struct Assign {
   const float* flag;
   const float* x;
@@ -15,8 +15,8 @@ struct Assign {
   }
 };
 
-/// Writes the batch info whose step counts updates of `steps` steps each. `last` becomes 1 if this step ends an update
-/// and goes ahead, else 0.
+/// Writes a batch info whose step counts updates of `steps` steps each. `last` becomes 1 if this step is the last one
+/// of an update and `flag` allows the update, else 0.
 struct CountSteps {
   std::int64_t steps;
   const float* flag;
@@ -31,7 +31,8 @@ struct CountSteps {
   }
 };
 
-// The first step of an update starts the sum from zero, even if its own gradient is not used.
+// Adds `part` times the gradient of an element to its sum over the steps of an update, unless `flag` forbids it. The
+// first step of an update starts the sum from zero, even if its own gradient is not added.
 struct Accumulate {
   std::int64_t steps;
   const float* flag;
@@ -45,7 +46,7 @@ struct Accumulate {
   }
 };
 
-/// Updates an element of an exponential moving average. The first step of the average copies x.
+/// Updates an element of an exponential moving average, unless `flag` forbids it. The first update copies x.
 struct Average {
   const float* flag;
   const float* begun;
@@ -56,7 +57,7 @@ struct Average {
     if (goes_ahead(flag)) average[i] = *begun == 0.0F ? x[i] : keep * average[i] + add * x[i];
   }
 };
-/// Records that the average has begun. Runs after all elements of Average.
+/// Records that the average has begun. Must be launched after Average, whose threads read `begun`.
 struct Begin {
   const float* flag;
   float* begun;

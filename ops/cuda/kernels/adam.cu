@@ -11,7 +11,7 @@ struct BiasCorrection {
 
   /// The divisor of m in the update of a step.
   __device__ double of_m(const BatchInfo* info) const { return 1.0 - power(beta1, info); }
-  /// The factor of the root of v.
+  /// The factor of the square root of v in the update of a step.
   __device__ double of_root(const BatchInfo* info) const { return 1.0 / sqrt(1.0 - power(beta2, info)); }
 
  private:
@@ -35,14 +35,14 @@ struct AdamOptions {
         weight_decay(option(call, "weight_decay")) {}
 };
 
-/// Updates the parameter and its moments m and v.
+/// The rule (see update.cuh) of Adam and AdamW. Updates the parameter p and its moments m and v.
 struct AdamRule : SharedInputs {
   struct Step {
     float rate, root, factor, shrink;
   };
   static constexpr int kStored = 3;
   AdamOptions options;
-  /// The decrease of the parameter before the step, as a fraction of the parameter per learning rate.
+  /// AdamW's weight decay. Before the step the parameter is decreased by this part of itself times the learning rate.
   float decoupled_decay;
 
   __device__ Step step() const {
@@ -69,12 +69,12 @@ std::unique_ptr<Kernel> make_adam(const OpCall& call) {
   });
 }
 
-/// The sums of squares of the parameter and of its step before scaling, of one block or of all.
+/// Sums of squares over the elements of one block or of all blocks: of the parameter, and of its step before scaling.
 struct LambSizes {
   float parameter, step;
 };
 
-/// A parameter with its moments, and the other inputs of its update.
+/// The tensors and the constants of a Lamb update of one parameter.
 struct Lamb : SharedInputs {
   std::int64_t n;
   float* p;
@@ -82,10 +82,11 @@ struct Lamb : SharedInputs {
   float* v;
   const float* g;
   AdamOptions options;
-  /// One element for each block.
+  /// The sums of squares of each block, in scratch memory.
   LambSizes* sizes;
 
-  /// The factors of the bias correction. One thread computes them for its block.
+  /// The factors of the bias correction, equal for all elements. In factors() one thread computes them for its block,
+  /// all of whose threads must call it.
   struct Factors {
     float of_m, of_root;
   };
@@ -121,7 +122,8 @@ __global__ void __launch_bounds__(kBlock) lamb_moments_kernel(Lamb lamb) {
   if (threadIdx.x == 0) lamb.sizes[blockIdx.x] = sizes;
 }
 
-/// Applies the step. Every block adds up the sizes of all blocks; there are as many as blocks of this kernel.
+/// Applies the step. Every block adds up the sums of squares of all blocks of lamb_moments_kernel, which has as many
+/// blocks as this kernel.
 __global__ void __launch_bounds__(kBlock) lamb_step_kernel(Lamb lamb) {
   if (!goes_ahead(lamb.flag)) return;
   const auto factors = lamb.factors();

@@ -6,10 +6,11 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The most inputs of one launch.
+/// The largest number of inputs of one launch.
 constexpr std::size_t kInputsOfLaunch = 64;
 
-/// The output may share memory with an input, because every element is read by the thread that writes it.
+/// Adds up element i of `count` inputs, in order; a 16-bit sum is rounded after every addition. The output may share
+/// memory with an input, because the thread that writes an element is the one that reads it.
 template <class T>
 struct AddInputs {
   const T* x[kInputsOfLaunch];
@@ -22,8 +23,8 @@ struct AddInputs {
   }
 };
 
-/// A sum of more inputs than one launch takes is continued by further launches. It is kept in scratch memory, because
-/// the output may share memory with an input that is yet to be read.
+/// Makes a kernel that adds up all inputs. If they take several launches, the sum is kept in scratch memory in between,
+/// because the output may share memory with an input that a later launch reads.
 template <class T>
 std::unique_ptr<Kernel> sum_kernel(const OpCall& call) {
   const bool continued = call.inputs.size() > kInputsOfLaunch;

@@ -19,7 +19,8 @@ void for_each_chunk(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.rows; first += a.chunk) visit(first, std::min(a.chunk, a.rows - first));
 }
 
-/// Calls visit(first query, number of queries, number of keys that one of them may see) for every block.
+/// Calls visit(first query, number of queries, number of keys that any of these queries may see) for every block of
+/// queries; see kMaxCausalBlocks.
 template <class Visit>
 void for_each_block(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.queries; first += a.block) {
@@ -41,7 +42,7 @@ std::size_t most_workspace(std::initializer_list<const std::vector<HeadProduct>*
   return bytes;
 }
 
-/// The forward pass: scores, probabilities and results, in chunks of rows.
+/// The forward pass: scores, probabilities and results, in chunks of rows of the batch.
 class Forward {
  public:
   explicit Forward(const Attention& a)
@@ -94,10 +95,10 @@ class Forward {
 
   Attention a_;
   HeadLayout q_, k_, v_, y_;
-  std::vector<HeadProduct> scores_, results_;  // by block
+  std::vector<HeadProduct> scores_, results_;  // one for each block of queries
 };
 
-// Inputs: dy, q, k, v, y, log sums, and perhaps a mask.
+// The backward pass. Inputs: dy, q, k, v, y, the log sums, and perhaps a mask. Outputs: the gradients of q, k and v.
 class Backward {
  public:
   explicit Backward(const Attention& a)
@@ -111,7 +112,7 @@ class Backward {
       scores_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.key_size}, Transpose::b, a.factor, q, k, s);
       dp_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.value_size}, Transpose::b, 1.0F, dy, v, s);
       dq_.emplace_back(a, HeadProduct::Sizes{queries, a.key_size, keys}, Transpose::none, 1.0F, s, k, q);
-      // The queries from the block's first one on see the keys of the block.
+      // If the attention is causal, only the queries from the block's first one on see the keys of the block.
       const auto block_keys = a.causal ? queries : a.keys, later = a.queries - first;
       dk_.emplace_back(a, HeadProduct::Sizes{block_keys, a.key_size, later}, Transpose::a, 1.0F, s, q, k);
       dv_.emplace_back(a, HeadProduct::Sizes{block_keys, a.value_size, later}, Transpose::a, 1.0F, s, dy, v);
@@ -142,7 +143,7 @@ class Backward {
   }
 
  private:
-  /// The scratch memory: probabilities, gradients of scores, and copies.
+  /// The scratch memory: probabilities p, gradients of scores ds, copies of heads (see HeadLayout), and a workspace.
   struct Memory {
     float *p, *ds, *q, *k, *v, *dy, *dq, *dk, *dv;
     std::byte* workspace;
@@ -181,7 +182,7 @@ class Backward {
     const auto first = static_cast<std::int64_t>(i) * a_.block;
     const auto of_q = first * q_.matrices().ld, of_dy = first * dy_.matrices().ld, row = first * a_.keys;
     dq_[i].run(where, rows, memory.ds + row, heads.k, heads.dq + of_q, memory.workspace);
-    // The keys of a block have the same indices as its queries.
+    // The first key of a block has the index of its first query: 0 if the attention is not causal and has one block.
     const auto from = row + first;
     dk_[i].run(where, rows, memory.ds + from, heads.q + of_q, heads.dk + first * k_.matrices().ld, memory.workspace);
     dv_[i].run(where, rows, memory.p + from, heads.dy + of_dy, heads.dv + first * v_.matrices().ld, memory.workspace);
@@ -189,7 +190,7 @@ class Backward {
 
   Attention a_;
   HeadLayout q_, k_, v_, dy_;
-  std::vector<HeadProduct> scores_, dp_, dq_, dk_, dv_;  // by block
+  std::vector<HeadProduct> scores_, dp_, dq_, dk_, dv_;  // one for each block of queries
 };
 
 }  // namespace

@@ -8,21 +8,24 @@
 
 namespace troupe::cuda {
 
-/// The most memory for scores: the rows of the batch are computed in chunks whose scores fit.
+/// The most memory for scores: the rows of the batch are computed in chunks whose scores fit. A chunk has at least one
+/// row.
 inline constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 
-/// A causal attention is computed in at most kMaxCausalBlocks blocks of at least kMinCausalBlock queries, each with the
-/// keys that one of its queries sees. The launches of more blocks would cost more than the products that they save.
+/// The queries of a causal attention are divided into at most kMaxCausalBlocks blocks of at least kMinCausalBlock
+/// queries. A block is computed with the keys that any of its queries sees. The launches of more blocks would cost more
+/// than the products that they save.
 inline constexpr std::int64_t kMaxCausalBlocks = 4, kMinCausalBlock = 128;
 
-/// The sizes of a call. Scores are [rows of a chunk, heads, queries, keys] in memory.
+/// The sizes of an attention. The scores of a chunk are an array [rows of the chunk, heads, queries, keys].
 struct Attention {
   std::int64_t rows, queries, keys, heads, key_size, value_size, chunk;
-  std::int64_t block;  // queries that are computed together
+  std::int64_t block;  // number of queries that are computed together
   bool causal, mask_of_rows;
   float factor;
 
-  /// q, k and v are three inputs from `first` on. The mask, if there is one, is input number `mask`.
+  /// Reads the sizes of a call whose inputs from number `first` on are q, k and v. The mask, if there is one, must be
+  /// input number `mask`.
   Attention(const OpCall& call, std::size_t first, std::size_t mask)
       : heads(call.attributes.integer("heads")),
         causal(call.attributes.flag("causal")),
@@ -39,20 +42,20 @@ struct Attention {
     block = causal ? divided_up(divided_up(queries, kMaxCausalBlocks), kMinCausalBlock) * kMinCausalBlock : queries;
   }
 
-  /// The scores of a chunk.
+  /// The number of scores of a chunk.
   std::int64_t scores() const { return heads * chunk * queries * keys; }
 };
 
-/// One query of one head of one row: a row of the scores.
+/// One query of one head of one row of the batch. Its scores are a row of the array of scores.
 struct Query {
   std::int64_t head, row, query;  // the row is counted from the first one of the chunk
 };
 
-/// The scores of some rows, as arguments of kernels.
+/// The scores of a chunk, as an argument of kernels.
 struct Scores {
   Attention sizes;
   std::int64_t first_row, chunk_rows;
-  const std::uint8_t* mask;  // or null
+  const std::uint8_t* mask;  // uint8, 0 where a query must not see a key; null: no mask
   float* numbers;
 
   std::int64_t count() const { return sizes.heads * chunk_rows * sizes.queries; }
@@ -60,26 +63,28 @@ struct Scores {
     const auto row = i / sizes.queries;
     return {row % sizes.heads, row / sizes.heads, i % sizes.queries};
   }
-  /// The number of keys that products read of a query's scores: the keys that the query's block sees.
+  /// Returns the number of scores of a query that products write and read: those of the keys that any query of its
+  /// block sees.
   __device__ std::int64_t keys_of(const Query& q) const {
     if (!sizes.causal) return sizes.keys;
     const auto end = (q.query / sizes.block + 1) * sizes.block;
     return end < sizes.keys ? end : sizes.keys;
   }
-  /// Whether a query sees a key.
+  /// Whether a query sees a key: causality and the mask may hide it.
   __device__ bool sees(const Query& q, std::int64_t key) const {
     if (sizes.causal && key > q.query) return false;
     const auto row = sizes.mask_of_rows ? (first_row + q.row) * sizes.queries : 0;
     return mask == nullptr || mask[(row + q.query) * sizes.keys + key] != 0;
   }
-  /// The index of a query's log sum in [rows, heads, queries].
+  /// Returns the index of a query in the array [rows, heads, queries] of the log sums. The log sum of a query is the
+  /// logarithm of the sum of the exponentials of its scores.
   __device__ std::int64_t place(const Query& q) const {
     return ((first_row + q.row) * sizes.heads + q.head) * sizes.queries + q.query;
   }
 };
 
-/// Replaces scores by probabilities, and stores the logarithms of the sums of exponentials. A query that sees no key
-/// has probabilities 0 and an infinite logarithm, so that the probabilities are 0 for the gradient, too.
+/// Replaces scores by probabilities, and stores the log sums. A query that sees no key has probabilities 0. Its log sum
+/// is infinite, so that ProbabilitiesAgain gives 0, too.
 struct SoftmaxScores {
   Scores scores;
   float* log_sums;
@@ -106,7 +111,7 @@ struct SoftmaxScores {
   }
 };
 
-/// Computes the probabilities again from the scores and the logarithms of the sums.
+/// Replaces scores by probabilities, computed from the log sums that SoftmaxScores has stored.
 struct ProbabilitiesAgain {
   Scores scores;
   const float* log_sums;
@@ -122,7 +127,7 @@ struct ProbabilitiesAgain {
   }
 };
 
-/// Replaces the gradients of the probabilities by the gradients of the scores.
+/// Replaces the gradients of a query's probabilities by the gradients of its scores.
 struct ScoresGrad {
   Scores scores;  // holds the gradients of the probabilities
   const float *probabilities, *dy, *y;

@@ -5,11 +5,12 @@
 
 namespace troupe::cuda {
 
-/// The lines along one axis of a row-major array.
+/// The lines of a row-major array along one axis. A line consists of the elements that differ only in their index along
+/// the axis, `size` in number.
 struct AxisLines {
   std::int64_t size, outer = 1;
   Divisor inner;
-  std::int64_t distance = 1;  ///< between neighbors in a line
+  std::int64_t distance = 1;  ///< between neighboring elements of a line
 
   AxisLines(const Shape& shape, std::int64_t axis) : size(shape[static_cast<std::size_t>(axis)]) {
     for (std::size_t i = 0; i < shape.rank(); ++i) {

@@ -8,8 +8,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Calls the function for the elements of a thread. The number of threads is a multiple of `channels`, so that all
-/// elements of a thread are of one channel.
+/// Calls function.element() for the elements of a thread. The number of threads must be a multiple of `channels`, so
+/// that all elements of a thread belong to one channel.
 template <class Function>
 __global__ void __launch_bounds__(kBlock) channels_kernel(std::int64_t n, std::int64_t channels, Function function) {
   auto i = first_element();
@@ -31,7 +31,7 @@ __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / sqrtf(variance + epsilon);
 }
 
-/// The distances from the center, and their squares.
+/// The terms of batch_sums: the distance of an element from the center of its channel, and its square.
 struct SquareTerms {
   std::int64_t channels;
   const float* x;
@@ -43,7 +43,7 @@ struct SquareTerms {
   }
 };
 
-/// dy, and its product with the distance from the mean.
+/// The terms of the sums in the gradient: dy, and dy times the distance of x from the mean of its channel.
 struct ProductTerms {
   std::int64_t channels;
   const float* dy;
@@ -55,7 +55,7 @@ struct ProductTerms {
     numbers[1] = d * (x[row * channels + c] - mean[c]);
   }
 };
-/// Stores the sums of dy and of its product with the normalized x, for a channel.
+/// Stores, for a channel, the sum of dy and the sum of dy times the normalized x.
 struct StoreProducts {
   std::int64_t channels;
   float epsilon;
@@ -67,7 +67,8 @@ struct StoreProducts {
   }
 };
 
-/// The mean and variance of a channel over the global batch, and the number of its elements.
+/// Computes the mean and variance of a channel over the whole batch from `sums`, which are added up over all replicas.
+/// Channel 0 also stores the number of elements of a channel.
 struct Moments {
   std::int64_t channels, elements;
   const BatchInfo* info;
@@ -87,7 +88,7 @@ struct Moments {
   }
 };
 
-/// y = x factor + shift, plus `residual` unless it is null.
+/// Computes y = x factor + shift, adds `residual` unless it is null, and applies the relu if `relu` is true.
 struct Normalize {
   float epsilon;
   bool relu;
@@ -113,8 +114,9 @@ struct Normalize {
   }
 };
 
-// dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x. If `sums` is null, the means are
-// 0.
+// Computes dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x and the means are those
+// of a channel over the whole batch. If `sums` is null, mean and variance of x are constants, and the two means count
+// as 0.
 struct NormalizeGrad {
   std::int64_t channels;
   float epsilon;

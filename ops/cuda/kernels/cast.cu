@@ -10,8 +10,9 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The nearest integer of type T, or 0 for a NaN. The limits are compared as floats; the upper limit may be rounded up,
-/// to just beyond the range.
+/// Converts a float to an integer of type T by dropping the fraction. A float beyond the range of T becomes the nearest
+/// limit of T, and a NaN becomes 0. The limits are compared as floats. The upper one may be rounded up, to just beyond
+/// the range, so a float that equals it must not be converted.
 template <class T>
 __device__ T whole_number(float x) {
   constexpr T kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();
@@ -21,14 +22,14 @@ __device__ T whole_number(float x) {
   return static_cast<T>(x);
 }
 
-/// The nearest integer of type T to an integer.
+/// Converts an integer to type T. Beyond the range of T it takes the nearest limit.
 template <class T>
 __device__ T whole_number(std::int64_t x) {
   constexpr std::int64_t kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();
   return static_cast<T>(x < kLowest ? kLowest : (x > kHighest ? kHighest : x));
 }
 
-/// A number as another type: see cast in ops/library/cast.hpp.
+/// Converts a number to another type, by the rules of cast() in ops/library/cast.hpp.
 template <class To, class From>
 __device__ To cast_number(From x) {
   if constexpr (kIsHalf<From>) {

@@ -7,14 +7,15 @@
 
 namespace troupe::cuda {
 
-/// The division of a matrix [rows, columns] among the blocks of a grid: blockIdx.x counts groups of `lanes` columns, a
-/// power of two up to 32, and blockIdx.y counts groups of `rows_of_block` rows.
+/// The division of a matrix [rows, columns] among the blocks of a grid. A block has `rows_of_block` rows of `lanes`
+/// columns; `lanes` is a power of two up to 32. blockIdx.x is the number of the block's group of columns, and
+/// blockIdx.y that of its group of rows.
 struct ColumnTiles {
   std::int64_t rows, columns, rows_of_block;
   int lanes;
 };
 
-/// The number of rows whose terms a thread loads together: Terms::kRowsAtOnce if it exists.
+/// The number of rows whose terms a thread loads together: Terms::kRowsAtOnce if it exists, else 4.
 template <class Terms>
 inline constexpr int kRowsAtOnce = 4;
 template <class Terms>
@@ -23,9 +24,9 @@ requires requires {
 }
 inline constexpr int kRowsAtOnce<Terms> = Terms::kRowsAtOnce;
 
-/// Combines the terms of kRows rows, `side` rows apart, with `combined`. Terms that also store values do so in
-/// terms.keep(row, column, numbers), after all of these rows have been loaded, so that loads neither wait for stores
-/// nor read stored values.
+/// Combines the terms of kRows rows, `side` rows apart, with `combined`. If the terms function has keep(row, column,
+/// numbers), which may store values, calls it for these rows after all of them have been loaded, so that loads neither
+/// wait for stores nor read stored values.
 template <int kRows, int kSums, class Terms, class Combine>
 __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row, int side, std::int64_t column,
                           float (&combined)[kSums]) {
@@ -38,7 +39,7 @@ __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row,
 }
 
 /// Combines the numbers of each column over the rows of a block. terms(row, column, numbers) sets the kSums numbers of
-/// an element; finish(group of rows, column, results) takes the combined numbers.
+/// an element; finish(group of rows, column, combined) receives the combined numbers of a column.
 template <int kSums, class Combine, class Terms, class Finish>
 __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms terms, Finish finish) {
   __shared__ float results[kSums][kBlock];
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   for (int k = 0; k < kSums; ++k) combined[k] = Combine::kNone;
   if (column < tiles.columns) {
     auto row = begin + thread / tiles.lanes;
-    // Several rows at a time, so that their loads overlap.
+    // Takes several rows at a time, so that their loads overlap.
     constexpr int kMany = kRowsAtOnce<Terms>;
     for (; row + (kMany - 1) * side < end; row += kMany * side)
       take_rows<kMany>(terms, combine, row, side, column, combined);
@@ -69,7 +70,8 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   if (thread < tiles.lanes && column < tiles.columns) finish(static_cast<std::int64_t>(blockIdx.y), column, combined);
 }
 
-/// The combined numbers of each group of rows, between the two stages: [groups, kSums, columns].
+/// The combined numbers of each group of rows, in scratch memory between the two stages: an array [groups, kSums,
+/// columns].
 template <int kSums>
 struct ColumnParts {
   float* numbers;
@@ -83,7 +85,7 @@ struct ColumnParts {
     for (int k = 0; k < kSums; ++k) at(group, k, column) = combined[k];
   }
 };
-/// The terms function of the second stage.
+/// Loads the combined numbers of a group of rows, as the terms function of the second stage.
 template <int kSums>
 struct ColumnPartTerms {
   ColumnParts<kSums> parts;
@@ -91,7 +93,7 @@ struct ColumnPartTerms {
     for (int k = 0; k < kSums; ++k) numbers[k] = parts.at(group, k, column);
   }
 };
-/// The finish function of the caller, with the signature of a stage with groups.
+/// The finish function of the last stage, which has one group of rows: calls the caller's function without the group.
 template <int kSums, class Finish>
 struct ColumnFinish {
   Finish finish;
@@ -101,14 +103,14 @@ struct ColumnFinish {
 };
 
 /// Combines kSums numbers of every element of a matrix [rows, columns] over its rows, for each column, always in the
-/// same order. A tall matrix takes two stages.
+/// same order. For a tall matrix a first stage combines groups of rows, and a second stage combines the groups.
 template <int kSums = 1, class Combine = Sum>
 class ColumnSums {
  public:
   ColumnSums(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {
     constexpr std::int64_t kBlocksWanted = 264, kRowsOfThread = 16;
-    // With few rows, a block takes as few columns as one memory access covers: more blocks share the work, and one
-    // stage is enough.
+    // With few rows, a block has only as many columns as one memory access covers. So there are more blocks, and a
+    // block has enough threads to combine all rows in one stage.
     constexpr int kFewLanes = 8;
     const int max_lanes = rows <= kRowsOfThread * (kBlock / kFewLanes) ? kFewLanes : kWarp;
     while (lanes_ < max_lanes && lanes_ < columns) lanes_ *= 2;
@@ -123,8 +125,8 @@ class ColumnSums {
     return groups_ == 1 ? 0 : static_cast<std::size_t>(groups_ * kSums * columns_) * sizeof(float);
   }
 
-  /// On the device, terms(row, column, numbers) sets the float numbers[kSums] of an element, and finish(column,
-  /// combined) takes the combined numbers of a column. `scratch` has scratch_bytes() bytes.
+  /// On the device, terms(row, column, numbers) must set the float numbers[kSums] of an element, and finish(column,
+  /// combined) receives the combined numbers of a column. `scratch` must have scratch_bytes() bytes.
   template <class Terms, class Finish>
   void run(const Launch& where, std::byte* scratch, const Terms& terms, const Finish& finish) const {
     const ColumnFinish<kSums, Finish> last{finish};
@@ -148,7 +150,7 @@ class ColumnSums {
   int lanes_ = 1;
 };
 
-/// The elements of a row-major matrix as terms.
+/// The terms function of ColumnSums that loads the elements of a row-major matrix.
 template <class T>
 struct ElementTerms {
   static constexpr int kRowsAtOnce = 16;
@@ -158,7 +160,7 @@ struct ElementTerms {
     numbers[0] = load(x, row * columns + column);
   }
 };
-/// Stores the combined numbers as y[k, column].
+/// The finish function of ColumnSums that stores combined number k of a column as element [k, column] of y.
 template <int kSums = 1>
 struct StoreColumn {
   float* y;

@@ -6,12 +6,13 @@
 
 namespace troupe::cuda {
 
-/// Copies the elements that each pixel of y depends on next to each other: columns [rows of x, y height, y width,
-/// kernel height, kernel width, channels], with zeros in the padding. A convolution of x is a product of the columns.
+/// Copies one element of x to the columns, an array [rows of x, y height, y width, kernel height, kernel width,
+/// channels]. For each pixel of y the columns have the elements of x that it depends on next to each other, and zeros
+/// in place of the padding. The convolution of x is the product of the columns and the weights.
 template <class T>
 class GatherColumns {
  public:
-  /// For `rows` rows of the images at a time.
+  /// Takes the columns of `rows` rows of the batch, whose images begin at `x`.
   GatherColumns(const Convolution& shape, std::int64_t rows, const T* x, T* columns)
       : shape_(shape),
         pixel_(shape.y_height, shape.y_width, shape.window(), rows * shape.pixels_of_row() * shape.window()),
@@ -21,11 +22,11 @@ class GatherColumns {
 
   __device__ void operator()(std::int64_t i) const {
     const auto [row, y, x, in_window] = pixel_(i);
-    // [1, kernel height, kernel width, channels].
+    // The position in the window: row b and column c of the kernel, and channel d.
     const auto tap = tap_(in_window);
     const auto h = y * shape_.stride + tap.b - shape_.padding, w = x * shape_.stride + tap.c - shape_.padding;
     const bool inside = h >= 0 && h < shape_.height && w >= 0 && w < shape_.width;
-    // Zero has the same bits in every dtype.
+    // T{} has no bit set, which is zero in every dtype.
     columns_[i] = inside ? x_[((row * shape_.height + h) * shape_.width + w) * shape_.channels + tap.d] : T{};
   }
 
@@ -36,7 +37,7 @@ class GatherColumns {
   T* columns_;
 };
 
-/// Each element of x becomes the sum of its copies in the columns, in their order. The columns are float32.
+/// Computes an element of x as the sum of its float32 copies in the columns (see GatherColumns), in a fixed order.
 template <class T>
 class SumColumns {
  public:
@@ -63,7 +64,8 @@ class SumColumns {
   }
 
  private:
-  /// The pixel of y whose window begins at a position of the padded image, along one axis; -1 if there is none.
+  /// Returns, along one axis, the pixel of y whose window begins at position `begin` of the padded image; -1 if there
+  /// is none.
   __device__ std::int64_t position(std::int64_t begin, std::int64_t size) const {
     if (begin < 0) return -1;
     const auto pixel = stride_.quotient(begin);

@@ -11,14 +11,15 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The most memory for columns: the rows of a batch are computed in chunks whose columns fit.
+/// The most memory for columns (see GatherColumns): the rows of a batch are computed in chunks whose columns fit. A
+/// chunk has at least one row.
 constexpr std::int64_t kMaxColumnBytes = std::int64_t{256} << 20;
 
-/// The products of a convolution for the rows of a batch, in chunks whose columns fit. The chunks have equal sizes but
-/// for a smaller last one.
+/// The products of a convolution for the rows of a batch, in chunks whose columns fit into kMaxColumnBytes. All chunks
+/// have the same number of rows, except for a smaller last one.
 class ChunkProducts {
  public:
-  /// `shape_of(rows, is_first)` describes the product of a chunk.
+  /// shape_of(rows, is_first) must return the shape of the product of a chunk with `rows` rows.
   template <class ShapeOf>
   ChunkProducts(const Convolution& shape, ShapeOf shape_of) : rows_(shape.rows) {
     const auto bytes_of_row = shape.pixels_of_row() * shape.window() * static_cast<std::int64_t>(sizeof(float));
@@ -29,7 +30,7 @@ class ChunkProducts {
     if (last > 0) last_ = std::make_unique<Product>(shape_of(last, false));
   }
 
-  /// The rows of a chunk.
+  /// The number of rows of every chunk but a smaller last one.
   std::int64_t chunk() const { return chunk_; }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
@@ -51,7 +52,7 @@ class ChunkProducts {
   std::unique_ptr<Product> first_, next_, last_;
 };
 
-/// y = columns(x) weights.
+/// Computes y = columns(x) weights. The epilogue of the product adds the bias and applies the relu if the op has them.
 template <class T>
 class ColumnsForward {
  public:
@@ -82,7 +83,8 @@ class ColumnsForward {
   }
 
  private:
-  /// The elements of the columns of a chunk. A pointwise convolution has the columns in x.
+  /// The number of elements of a chunk's columns in scratch memory. 0 for a pointwise convolution: its columns are x
+  /// itself.
   std::int64_t columns() const {
     return shape_.is_pointwise() ? 0 : products_.chunk() * shape_.pixels_of_row() * shape_.window();
   }
@@ -91,7 +93,8 @@ class ColumnsForward {
   ChunkProducts products_;
 };
 
-/// The gradient of the columns is dy weights', in float32. Each element of dx is the sum of its copies in the columns.
+/// Computes the gradient of x. The gradient of the columns is dy weights' (transposed), in float32. Each element of dx
+/// is the sum of the gradients of its copies in the columns.
 template <class T>
 class ColumnsGradData {
  public:
@@ -125,7 +128,7 @@ class ColumnsGradData {
   ChunkProducts products_;
 };
 
-/// The gradient of the weights is columns(x)' dy, in float32.
+/// Computes the gradient of the weights, columns(x)' dy, in float32, and the gradient of the bias if the op has one.
 template <class T>
 class ColumnsGradWeights {
  public:

@@ -6,7 +6,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Whether the first largest logit of a row is that of the label.
+/// Whether a row is correct: its first largest logit is that of its label. A row is not correct if its label is ignored
+/// or is not one of the classes.
 struct RowIsRight {
   std::int64_t classes;
   const float* logits;
@@ -14,15 +15,15 @@ struct RowIsRight {
   bool has_ignored;
   std::int32_t ignored;
 
-  /// All threads of the row get the result.
+  /// All threads of the row must call it, and get the result.
   template <class Threads>
   __device__ bool operator()(Threads threads, std::int64_t row) const {
     const auto* x = logits + row * classes;
     const auto label = labels[row];
     const bool counts = label >= 0 && label < classes && !(has_ignored && label == ignored);
     const float label_logit = counts ? x[label] : 0.0F;
-    // No number compares with a NaN. As the first number of the row, a NaN counts as the largest; elsewhere it never
-    // does.
+    // Comparisons with a NaN are false. So a NaN counts as the largest number if it is the first of the row, and never
+    // elsewhere.
     const bool first_is_nan = x[0] != x[0];
     int beaten = !counts || (label != 0 && (first_is_nan || label_logit != label_logit)) ? 1 : 0;
     if (!first_is_nan)
@@ -51,7 +52,8 @@ __global__ void __launch_bounds__(kBlock) count_rows_kernel(std::int64_t rows, R
   if (threadIdx.x == 0) *count = correct;
 }
 
-/// Whether one block counts the rows fast enough. One block writes the count and needs no zero to add to.
+/// Whether the rows are so few and short that one block counts them fast enough. One block stores the count, which need
+/// not be 0 before.
 bool are_few(std::int64_t rows, std::int64_t classes) {
   return rows <= 16 * kBlock && classes <= 16;
 }

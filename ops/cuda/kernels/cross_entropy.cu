@@ -19,7 +19,8 @@ struct Target {
   __device__ bool ignores(std::int32_t label) const { return has_ignored && label == ignored; }
 };
 
-/// Whether a row counts: its label is not ignored, and is one of the classes. Reports a label that is not.
+/// Whether a row counts: its label is not ignored, and is one of the classes. Reports a label that is neither ignored
+/// nor one of the classes.
 template <class Threads>
 __device__ bool counts(Threads threads, const InvalidReport& invalid, const Target& target, std::int32_t label,
                        std::int64_t row, std::int64_t classes) {
@@ -29,7 +30,7 @@ __device__ bool counts(Threads threads, const InvalidReport& invalid, const Targ
   return false;
 }
 
-/// The loss of a row, and the logarithms of its probabilities.
+/// Computes the loss of a row, 0 if the row does not count, and the logarithms of its probabilities.
 struct CrossEntropyRow {
   InvalidReport invalid;
   Target target;
@@ -50,7 +51,7 @@ struct CrossEntropyRow {
       log_probabilities[row * classes + i] = log_probability;
       total += log_probability;
     }
-    // All threads must take part in the sum.
+    // All threads of the row must take part in the sum, so it comes before the first return.
     if (target.smoothing != 0.0F) total = threads.sum(total);
     const bool has_loss = counts(threads, invalid, target, labels[row], row, classes);
     if (threads.lane() != 0) return;
@@ -75,7 +76,7 @@ struct StoredLogProbabilities {
     return {of_rows + row * classes};
   }
 };
-/// The logarithms of a row's probabilities, computed from the logits with the bits of the forward op.
+/// The logarithms of a row's probabilities, computed from the logits, to the same bits as in the forward op.
 struct LogitProbabilities {
   const float* of_rows;
   std::int64_t classes;
@@ -93,17 +94,17 @@ struct LogitProbabilities {
   }
 };
 
-/// The gradient of the loss of a row.
+/// Gives the gradient with respect to the loss of a row.
 struct LossGradient {
   const float* dloss;
-  const BatchInfo* info;  // or null; if given, dloss is the gradient of the mean
+  const BatchInfo* info;  // if not null, dloss is the gradient of the batch's mean loss, a scalar
 
   __device__ float of_row(std::int64_t row) const {
     return info == nullptr ? dloss[row] : *dloss / static_cast<float>(info->global_rows);
   }
 };
 
-/// The gradient of the logits of a row: zero if the row does not count.
+/// Computes the gradient of the logits of a row: zero if the row does not count.
 template <class LogProbabilities>
 struct CrossEntropyGradRow {
   InvalidReport invalid;
@@ -116,7 +117,7 @@ struct CrossEntropyGradRow {
 
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t row) const {
-    // The loads are issued before the first wait.
+    // The loads of label and gradient are issued here, before the threads of the row wait for each other.
     const auto label = labels[row];
     const float of_row = dloss.of_row(row);
     const auto log_probability = log_probabilities.of_row(threads, row);
@@ -132,7 +133,7 @@ struct CrossEntropyGradRow {
   }
 };
 
-/// The loss of a row whose target is a distribution, and the logarithms of its probabilities.
+/// Computes the loss of a row whose target is a distribution, and the logarithms of the row's probabilities.
 struct SoftCrossEntropyRow {
   std::int64_t classes;
   const float* x;
@@ -144,13 +145,14 @@ struct SoftCrossEntropyRow {
   __device__ void operator()(Threads threads, std::int64_t row) const {
     auto* y = log_probabilities + row * classes;
     log_softmax_row(threads, classes, x + row * classes, y);
-    // Every thread reads the elements that it has written itself.
+    // Every thread reads only elements of y that it has written itself, so no thread waits for another.
     const float sum = row_sum(threads, classes, RowProducts{probabilities + row * classes, y});
     if (threads.lane() == 0) loss[row] = -sum;
   }
 };
 
-// dx = dloss (exp(y) sum(p) - p), because the probabilities p need not add up to 1.
+// The gradient dx = dloss (exp(y) sum(p) - p), where y has the logarithms of the row's probabilities. The target
+// probabilities p need not add up to 1.
 struct SoftCrossEntropyGradRow {
   std::int64_t classes;
   const float* dloss;

@@ -6,20 +6,21 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The lines along the axis of the sums.
+/// The lines of x along an axis, and their cumulative sums y. With `from_end` the sums start at the end of each line.
 struct Lines {
   AxisLines axis;
   bool from_end;
   const float* x;
   float* y;
 
-  /// The index of element i of a line, counted from the end if sums start there.
+  /// The index of element i of a line, counted from the line's end if from_end is true.
   __device__ std::int64_t at(std::int64_t line, std::int64_t i) const {
     return axis.first(line) + (from_end ? axis.size - 1 - i : i) * axis.inner.divisor();
   }
 };
 
-/// Sums one line by one thread. Neighboring threads access neighboring memory if the lines are next to each other.
+/// Computes the cumulative sums of one line by one thread. Neighboring threads access neighboring memory if the
+/// elements of neighboring lines are neighbors.
 struct SumLine {
   Lines lines;
   __device__ void operator()(std::int64_t line) const {
@@ -32,7 +33,7 @@ struct SumLine {
   }
 };
 
-/// Sums each line by one warp, 32 elements at a time.
+/// Computes the cumulative sums of each line by one warp, 32 elements at a time.
 __global__ void __launch_bounds__(kBlock) sum_lines_kernel(std::int64_t count, Lines lines) {
   constexpr unsigned kAll = 0xffffffffU;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;

@@ -26,12 +26,12 @@ __device__ RandomBits philox(std::uint64_t key, RandomBits counter) {
   return counter;
 }
 
-constexpr std::int64_t kBlocks = 16;  // each of four numbers
+constexpr std::int64_t kBlocks = 16;  // number of blocks of random bits for 64 elements, with four numbers each
 constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
-/// Drops elements of a row. Word w of block 16 i + b decides on element 64 i + 16 w + b: the element is kept if the
-/// word's upper 24 bits reach `threshold`.
+/// Drops four elements of a row by one block of random bits. Word w of block 16 i + b decides on element 64 i + 16 w +
+/// b: if the word's upper 24 bits are at least `threshold`, the element is multiplied by `factor`, else it becomes 0.
 template <class T>
 struct DropBlock {
   std::uint64_t seed;
@@ -63,7 +63,7 @@ struct DropBlock {
 std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   const auto threshold = static_cast<std::uint32_t>(call.attributes.number("rate") * kNumbers);
   const auto factor = static_cast<float>(kNumbers / (kNumbers - threshold));
-  // Mixed with a constant, because initializers and shuffling use the seed itself.
+  // The seed is mixed with a constant, because initializers and shuffling use the seed itself.
   const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
   const auto rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements();

@@ -15,7 +15,7 @@ struct BroadcastElement {
   __device__ void operator()(std::int64_t i) const { y[i] = x[walk.find(i)]; }
 };
 
-/// A kernel of arithmetic on two inputs that are broadcast to the output.
+/// Makes a kernel of f on the elements of two inputs, which are broadcast to the output.
 template <class F>
 std::unique_ptr<Kernel> arithmetic(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
@@ -26,7 +26,7 @@ std::unique_ptr<Kernel> arithmetic(const OpCall& call, F f) {
 
 }  // namespace
 
-// Defines the factory of an op by its kernel for `call`.
+// Defines a factory, a function that makes the kernel of an op, by an expression for the kernel of `call`.
 #define TROUPE_KERNEL(factory, kernel)                  \
   std::unique_ptr<Kernel> factory(const OpCall& call) { \
     return kernel;                                      \
@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> make_pow(const OpCall& call) {
   return map_one(call, Pow{exponent});
 }
 
-// Only the shape of the second input is used, so its dtype may be any.
+// Only the shape of the second input is used, so that input may have any dtype.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
     using T = decltype(element);

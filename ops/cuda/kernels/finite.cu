@@ -7,7 +7,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Checks a part of tensor number blockIdx.y, and sets the result to 0 if an element is not finite.
+/// Checks a part of tensor number blockIdx.y, and sets `finite` to 0 if an element is not finite. `finite` must be 1
+/// before.
 __global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list, float* finite) {
   const auto* x = list.data[blockIdx.y];
   const auto n = list.elements[blockIdx.y];
@@ -16,7 +17,7 @@ __global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list
   if (__syncthreads_or(not_finite) != 0 && threadIdx.x == 0) atomicExch(finite, 0.0F);
 }
 
-/// Checks all tensors by one block: the result is 1, or 0 if an element is not finite.
+/// Checks all tensors by one block. Sets `finite` to 1, or to 0 if an element is not finite.
 __global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, unsigned tensors, float* finite) {
   int not_finite = 0;
   for (unsigned tensor = 0; tensor < tensors; ++tensor)
@@ -26,7 +27,7 @@ __global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, uns
   if (threadIdx.x == 0) *finite = not_finite != 0 ? 0.0F : 1.0F;
 }
 
-/// Whether one block checks the tensors fast enough.
+/// Whether the tensors have so few elements that one block checks them fast enough.
 bool are_few(std::span<const TensorInfo> tensors) {
   constexpr std::int64_t kFewElements = 4 * kBlock;
   std::int64_t elements = 0;
@@ -34,7 +35,7 @@ bool are_few(std::span<const TensorInfo> tensors) {
   return tensors.size() <= TensorList::kLimit && elements <= kFewElements;
 }
 
-/// Passes a number on, and reports it if it is not finite.
+/// Returns x, and reports it as invalid if it is not finite.
 struct CheckFinite {
   InvalidReport invalid;
   __device__ float operator()(float x) const {

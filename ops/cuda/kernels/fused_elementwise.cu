@@ -10,7 +10,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// A step of the formula. Its operands are indices of the values of an element.
+/// A step of a formula: an op on values[a] and values[b] of an element, see Evaluate. An op with one operand uses
+/// values[a].
 struct Step {
   FormulaOp op;
   std::uint8_t a, b;
@@ -79,7 +80,7 @@ struct Step {
   }
 };
 
-/// An input, whose elements repeat along the result if it has fewer.
+/// An input of the formula. If it has fewer elements than the result, its elements repeat along the result.
 template <class T>
 struct Operand {
   const T* x;
@@ -91,7 +92,8 @@ struct Operand {
   }
 };
 
-/// Computes one element after the other. The values of an element are those of the inputs, then those of the steps.
+/// Computes one element of the result. `values` begins with kMostInputs places for the elements of the inputs; the
+/// results of the steps follow.
 template <class T>
 struct Evaluate {
   static constexpr int kMostInputs = Formula::kMostInputs, kMostSteps = Formula::kMostSteps;

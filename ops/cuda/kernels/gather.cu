@@ -12,7 +12,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Indices int32 or int64, all of which must be in [0, bound).
+/// Indices, int32 in `narrow` or int64 in `wide`; the other pointer is null. A valid index is in [0, bound).
 struct Indices {
   InvalidReport invalid;
   const std::int32_t* narrow;
@@ -25,7 +25,7 @@ struct Indices {
         wide(indices.dtype() == DType::int32 ? nullptr : data_of<std::int64_t>(indices)),
         bound(rows) {}
 
-  /// Index number i, or -1 if it is out of range. Reports such an index if `reporting`.
+  /// Returns index number i, or -1 if it is out of range. If `reporting` is true, reports an index out of range.
   __device__ std::int64_t at(std::int64_t i, bool reporting) const {
     const std::int64_t index = narrow != nullptr ? narrow[i] : wide[i];
     if (index >= 0 && index < bound) return index;
@@ -34,8 +34,8 @@ struct Indices {
   }
 };
 
-/// Gathers some lanes of a row of the result, from the row of the table at its index. They are zeros if the index is
-/// out of range.
+/// Gathers kLanes neighboring elements of a row of the result, from the row of the table that the index of the row
+/// names. The elements are zeros if the index is out of range.
 template <class From, class To, int kLanes, class Convert>
 struct GatherLanes {
   Indices indices;
@@ -56,7 +56,7 @@ struct GatherLanes {
   }
 };
 
-/// y[i] = convert(table[indices[i]]) for rows of `width` elements of the table [rows, width], row by row.
+/// Gathers rows of a table [rows, width]: row i of y is row indices[i] of the table, with every element converted.
 template <class From, class To, class Convert>
 class GatherRows {
  public:
@@ -94,7 +94,7 @@ class GatherRows {
   Convert convert_;
 };
 
-/// The conversion of rows that are copied.
+/// The conversion of elements that are only copied.
 struct Unchanged {
   template <class T>
   __device__ T operator()(T x) const {
@@ -102,7 +102,7 @@ struct Unchanged {
   }
 };
 
-/// A stored number as float32, scaled and shifted.
+/// The conversion of a stored number to float32: x * scale + shift.
 struct Scaled {
   float scale, shift;
   template <class T>
@@ -111,7 +111,7 @@ struct Scaled {
   }
 };
 
-/// Row i of the output is the row of the first input at index i of the second input.
+/// Makes a kernel of GatherRows. The first input is the table, the second has the indices.
 template <class From, class To, class Convert>
 std::unique_ptr<Kernel> gather_kernel(const OpCall& call, Convert convert) {
   const auto& table = call.inputs[0].shape;
@@ -120,7 +120,7 @@ std::unique_ptr<Kernel> gather_kernel(const OpCall& call, Convert convert) {
                      [gather](const Launch& where, Inputs in, Outputs out) { gather(where, in[0], in[1], out[0]); });
 }
 
-/// Writes a row of zeros with 1 at its index.
+/// Writes a row of zeros with a 1 at the index of the row. An index out of range gives zeros alone.
 struct OneHotRow {
   Indices indices;
   float* y;
@@ -133,8 +133,8 @@ struct OneHotRow {
   }
 };
 
-/// Makes the pairs of index and position to be sorted. An index out of range becomes the bound, which sorts after all
-/// others.
+/// Makes a pair of an index and its position, to be sorted by index. An index out of range becomes the bound, which
+/// sorts after all valid indices.
 struct MakeIndexPair {
   Indices indices;
   std::uint32_t* keys;
@@ -146,7 +146,7 @@ struct MakeIndexPair {
   }
 };
 
-/// Sums the values whose index is a row of the result, in their order.
+/// Computes a row of the result: the sum of the rows of x whose index is the number of this row, in the order of x.
 struct ScatterRow {
   std::int64_t count, width;
   const std::uint32_t* keys;
@@ -154,7 +154,7 @@ struct ScatterRow {
   const float* x;
   float* y;
 
-  /// The first pair whose key is at least `key`.
+  /// Returns the number of the first sorted pair whose key is at least `key`.
   __device__ std::int64_t first_of(std::int64_t key) const {
     std::int64_t begin = 0, end = count;
     while (begin < end) {

@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// Computes one element of y of a convolution in groups.
+/// Computes one element of y of a convolution in groups, with bias (unless null) and relu (if `relu` is true).
 template <class T>
 struct GroupedForward {
   Convolution shape;
@@ -34,7 +34,7 @@ struct GroupedForward {
   }
 };
 
-/// Computes one element of the gradient of x.
+/// Computes one element of the gradient of x of a convolution in groups.
 template <class T>
 struct GroupedGradData {
   Convolution shape;
@@ -62,12 +62,12 @@ struct GroupedGradData {
   }
 };
 
-/// Computes one element of the gradient of the weights. Each thread sums a part of the pixels.
+/// The gradient of the weights of a convolution in groups. part() adds up element i over the pixels of one thread.
 template <class T>
 struct GroupedGradWeights {
   Convolution shape;
   Split place;              // coordinates of an element of the gradient
-  Divisor pixels, columns;  // pixels of a row; pixels of a line of pixels
+  Divisor pixels, columns;  // pixels of a row of the batch; pixels of a line of an image
   const T *x, *dy;
   float* dweights;
 

@@ -9,15 +9,17 @@
 
 namespace troupe::cuda {
 
-/// The matrices of an attention, one for each row of a chunk and each head: the distance between matrices, and between
-/// the rows of a matrix.
+/// The layout of the matrices of an attention, of which every head of every row of a chunk has one. A chunk is some
+/// rows of the batch that are computed together. `stride` is the distance between neighboring matrices, and `ld` that
+/// between the rows of a matrix, both in elements.
 struct HeadMatrices {
   std::int64_t stride, ld;
 };
 
-/// The layout of the heads of queries, keys, values or their gradients as factors of products. A tensor [rows,
-/// positions, heads * size] has one distance between heads and another between rows of the batch, but a batch of
-/// products has only one distance. If a chunk has several rows and several heads, the heads are copied apart.
+/// Gives the heads of queries, keys, values or their gradients as factors of a batch of products. In a tensor [rows,
+/// positions, heads * size] the distance between heads differs from the distance between rows, but a batch of products
+/// has only one distance. If a chunk has several rows and several heads, its heads are therefore copied to an array
+/// [rows, heads, positions, size].
 class HeadLayout {
  public:
   HeadLayout(const Attention& a, std::int64_t positions, std::int64_t size)
@@ -33,9 +35,10 @@ class HeadLayout {
   }
 
   HeadMatrices matrices() const { return matrices_; }
-  /// The elements of a copy. 0 if products can use the tensor itself.
+  /// The number of elements of a copy. 0 if products can use the tensor itself.
   std::int64_t copy_elements() const { return copies_ ? chunk_ * elements_of_row_ : 0; }
-  /// The heads of `rows` rows of the batch from `first` on: a copy in `copy`, or the tensor's memory.
+  /// Returns the heads of `rows` rows of the batch from row `first` on, for reading. They are in the tensor's memory
+  /// or, after a copy that is launched here, in `copy`.
   const float* split(const Launch& where, const Tensor& tensor, std::int64_t first, std::int64_t rows,
                      float* copy) const {
     const auto* source = floats(tensor) + first * elements_of_row_;
@@ -43,11 +46,12 @@ class HeadLayout {
     for_each(where, rows * elements_of_row_, CopyWalk<float, 1>{walk_, source, copy});
     return copy;
   }
-  /// The memory to which products write the heads: `copy` or the tensor's memory.
+  /// Returns the memory to which products must write the heads: `copy` or the tensor's memory from row `first` on.
   float* target(const Tensor& tensor, std::int64_t first, float* copy) const {
     return copies_ ? copy : mutable_floats(tensor) + first * elements_of_row_;
   }
-  /// Copies the heads that products wrote to `copy` into the tensor.
+  /// Copies the heads that products wrote to `copy` into the tensor. Does nothing if products wrote to the tensor
+  /// itself.
   void join(const Launch& where, const Tensor& tensor, std::int64_t first, std::int64_t rows, const float* copy) const {
     if (!copies_) return;
     auto* to = mutable_floats(tensor) + first * elements_of_row_;
@@ -58,10 +62,10 @@ class HeadLayout {
   std::int64_t elements_of_row_, chunk_;
   HeadMatrices matrices_;
   bool copies_;
-  Walk<2> walk_;  // positions of the heads apart, and in the tensor
+  Walk<2> walk_;  // the positions of an element in the copy and in the tensor
 };
 
-/// One product for every row of a chunk and every head.
+/// A batch of products z = factor x y, one for every head of every row of a chunk.
 class HeadProduct {
  public:
   enum class Transpose { none, a, b };
@@ -93,14 +97,14 @@ class HeadProduct {
   std::size_t workspace_bytes() const {
     return std::max(of_chunk_->workspace_bytes(), of_last_ == nullptr ? 0 : of_last_->workspace_bytes());
   }
-  /// Runs the products of `rows` rows of the batch.
+  /// Launches the products of `rows` rows of the batch: those of a chunk, or of the last chunk, which may be smaller.
   void run(const Launch& where, std::int64_t rows, const float* x, const float* y, float* z, void* workspace) const {
     (rows == chunk_ ? *of_chunk_ : *of_last_).run(where.stream, x, y, nullptr, z, workspace);
   }
 
  private:
   std::int64_t chunk_;
-  std::unique_ptr<Product> of_chunk_, of_last_;  // the last chunk may have fewer rows
+  std::unique_ptr<Product> of_chunk_, of_last_;  // products of a chunk, and of a smaller last chunk
 };
 
 }  // namespace troupe::cuda

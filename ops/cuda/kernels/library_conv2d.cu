@@ -11,7 +11,7 @@ namespace {
 
 using Kind = ConvolutionTask::Kind;
 
-/// y [columns, rows] = x [rows, columns]', a tile of 32 rows and columns at a time.
+/// Transposes a matrix x [rows, columns] to y [columns, rows]. Each block transposes a tile of 32 rows and 32 columns.
 template <class T, class R>
 __global__ void __launch_bounds__(kBlock)
     transpose_matrix_kernel(std::int64_t rows, std::int64_t columns, const T* x, R* y) {
@@ -26,14 +26,14 @@ __global__ void __launch_bounds__(kBlock)
     if (left + i < columns && top + lane < rows) store(y, (left + i) * rows + top + lane, load(tile[lane], i));
 }
 
-/// Launches transpose_matrix_kernel. There must be less than 2 million columns.
+/// Launches transpose_matrix_kernel. There must be fewer than 2 million columns, because blockIdx.y counts their tiles.
 template <class T, class R>
 void transpose_matrix(const Launch& where, std::int64_t rows, std::int64_t columns, const T* x, R* y) {
   const dim3 grid(static_cast<unsigned>(divided_up(rows, kWarp)), static_cast<unsigned>(divided_up(columns, kWarp)));
   launch(where, grid, kBlock, transpose_matrix_kernel<T, R>, rows, columns, x, y);
 }
 
-/// Adds a bias to y, and applies the relu.
+/// Adds the bias, unless it is null, to an element of y, and applies the relu if `relu` is true.
 template <class T>
 struct FinishPixels {
   T* y;
@@ -46,7 +46,8 @@ struct FinishPixels {
   }
 };
 
-/// A convolution of a library on elements of type T, with scratch memory for the weights in the library's layout.
+/// Runs a library's convolution on elements of type T. Scratch memory begins with the weights, or their gradient, in
+/// the library's layout [filters, window]; the library's workspace follows.
 template <class T>
 class LibraryCall {
  public:
@@ -107,7 +108,7 @@ ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape)
   return task;
 }
 
-/// Null if there is no convolution.
+/// Makes the kernel of a library's convolution. Returns null if `convolution` is null.
 std::unique_ptr<Kernel> library_kernel(const OpCall& call, const ConvolutionTask& task,
                                        std::unique_ptr<LibraryConvolution> convolution) {
   if (convolution == nullptr) return nullptr;
@@ -132,8 +133,8 @@ std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convo
 
 std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape) {
   auto task = task_of(Kind::grad_weights, call, shape);
-  // Libraries have few and slow algorithms that sum 16-bit numbers and write float32, so a gradient that is rounded to
-  // 16 bits is measured, too.
+  // Libraries have few algorithms, and slow ones, that read 16-bit numbers and write float32. So the task that rounds
+  // the gradient to 16 bits is measured, too, and the faster one is taken.
   auto rounded = task;
   rounded.gradient = task.dtype;
   auto convolution = is_16_bit(task.dtype) ? faster_library_convolution(task, rounded) : find_library_convolution(task);

@@ -7,17 +7,18 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The sizes of a call, and the offsets in its tensors.
+/// The sizes of an LSTM: B rows, T times and H units (`size`). state() and gates() are offsets in its tensors.
 struct Sizes {
   std::int64_t rows, times, size;
 
-  /// The offset of a row's state in [B, T + 1, H] and of its gates in [B, T, 4 H] at a time step.
+  /// Offsets of a row: of its state before a time step, in a tensor [B, T + 1, H], and of its gates at the time step,
+  /// in a tensor [B, T, 4 H].
   __device__ std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
   __device__ std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
   std::int64_t count() const { return rows * size; }
 };
 
-/// Stores the states before the first time step.
+/// Stores the hidden states and the cells before the first time step, and a compact copy of the hidden states.
 struct FirstStates {
   Sizes s;
   const float *hidden, *cell;
@@ -30,8 +31,9 @@ struct FirstStates {
   }
 };
 
-/// Computes one unit of one row at one time step. Its gates before their activations come from the inputs and the
-/// states before.
+/// Computes one unit of one row at one time step: gates, cell and hidden state. A gate before its activation is the sum
+/// of `inputs`, the part from the sequence, and `recurrent`, the product of the hidden state before the step and the
+/// weights.
 struct TimeStep {
   Sizes s;
   std::int64_t time;
@@ -56,7 +58,8 @@ struct TimeStep {
   }
 };
 
-/// The states of one time step are far apart in the outputs, so the product reads and writes compact copies.
+/// The forward pass. In the outputs the states of one time step are far apart, so the product of the hidden states and
+/// the weights reads and writes compact copies.
 class Lstm {
  public:
   explicit Lstm(const OpCall& call)
@@ -84,7 +87,7 @@ class Lstm {
   Product product_;
 };
 
-/// The gradients that enter at the last time step.
+/// Sets the gradients behind the last time step: that of the cell is given, that of the hidden state is zero.
 struct LastGradients {
   const float* dcell_given;
   float *dcell, *dhidden;
@@ -94,8 +97,9 @@ struct LastGradients {
   }
 };
 
-/// The gradient of one time step. `dcell` is the gradient of the cell after the step, and becomes that of the cell
-/// before it.
+/// Computes the gradients of one unit of one row at one time step. `dcell` is the gradient of the cell after the step,
+/// and becomes that of the cell before the step. `dhidden` is the gradient that the next step passes to the hidden
+/// state.
 struct StepGrad {
   Sizes s;
   std::int64_t time;
@@ -123,7 +127,7 @@ struct StepGrad {
   }
 };
 
-/// Adds the gradient of the state at the first time to the gradient of the hidden state.
+/// Adds the element of `dstates` for the hidden state before the first time step to its gradient `dhidden`.
 struct AddFirstState {
   Sizes s;
   const float* dstates;
@@ -131,8 +135,9 @@ struct AddFirstState {
   __device__ void operator()(std::int64_t i) const { dhidden[i] += dstates[s.state(i / s.size, 0) + i % s.size]; }
 };
 
-// Inputs: the gradients of the states and of the last cell, the weights, the cells, and the gates after their
-// activations.
+// The backward pass. Inputs: the gradients of the hidden states and of the last cell, the weights, the cells, and the
+// gates after their activations. Outputs: the gradients of the gates, and of the hidden state and the cell before the
+// first time step.
 class LstmGrad {
  public:
   explicit LstmGrad(const OpCall& call)

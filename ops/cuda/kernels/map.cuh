@@ -34,8 +34,8 @@ struct MapTwo {
   __device__ void operator()(std::int64_t i) const { store(y, i, f(load(a, i), load(b, i))); }
 };
 
-/// A kernel of an op with one input of a floating-point dtype and an output of the same shape and dtype. F is called on
-/// the device.
+/// Makes a kernel of an op with one input of a floating-point dtype and an output of the same shape and dtype. f is
+/// called on the device.
 template <class F>
 std::unique_ptr<Kernel> map_one(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
@@ -46,8 +46,8 @@ std::unique_ptr<Kernel> map_one(const OpCall& call, F f) {
   });
 }
 
-/// A kernel of an op with two inputs of a floating-point dtype and an output of the same shape and dtype. F is called
-/// on the device.
+/// Makes a kernel of an op with two inputs of a floating-point dtype and an output of the same shape and dtype. f is
+/// called on the device.
 template <class F>
 std::unique_ptr<Kernel> map_two(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
@@ -59,8 +59,8 @@ std::unique_ptr<Kernel> map_two(const OpCall& call, F f) {
   });
 }
 
-/// A walk over the output of a call, with the positions of the elements of its first kOperands inputs, which are
-/// broadcast to the output.
+/// Returns a walk over the output of a call, with the positions of its elements in the first kOperands inputs, which
+/// are broadcast to the output.
 template <int kOperands>
 Walk<kOperands> broadcast_walk(const OpCall& call) {
   const auto& output = call.outputs[0].shape;
@@ -80,7 +80,8 @@ Walk<kOperands> broadcast_walk(const OpCall& call) {
   return Walk<kOperands>(axes);
 }
 
-/// y[i] = f(a[..], b[..]), with elements of type T and results of type R.
+/// Computes y[i] = f(a, b) for the elements of a and b that are broadcast to element i of y. They have type T, the
+/// result has type R.
 template <class F, class T, class R>
 struct BroadcastTwo {
   F f;
@@ -95,7 +96,7 @@ struct BroadcastTwo {
   }
 };
 
-/// A kernel of an op on two inputs that are broadcast to the output. F is called on the device.
+/// Makes a kernel of an op on two inputs that are broadcast to the output. f is called on the device.
 template <class T, class R, class F>
 std::unique_ptr<Kernel> broadcast_two(const OpCall& call, F f) {
   const bool alike = call.inputs[0].shape == call.inputs[1].shape;

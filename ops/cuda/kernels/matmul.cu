@@ -14,7 +14,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Describes the last two axes of each input as matrices, with all leading axes as one batch axis.
+/// Sets the sizes of a batch of products: the last two axes of each tensor are a matrix, and all leading axes are the
+/// batch.
 void describe_batch(const OpCall& call, ProductShape& shape) {
   const auto& a = call.inputs[0].shape;
   const auto& b = call.inputs[1].shape;
@@ -27,7 +28,7 @@ void describe_batch(const OpCall& call, ProductShape& shape) {
   shape.batch = y.elements() / shape.stride_y;
 }
 
-/// The product of a matmul, or of an op whose first inputs, attributes and result equal those of a matmul.
+/// Returns the product of a matmul, or of an op whose first inputs, attributes and first result are those of a matmul.
 ProductShape shape_of_matmul(const OpCall& call) {
   ProductShape shape;
   shape.transpose_a = call.attributes.flag("transpose_a");
@@ -42,19 +43,19 @@ ProductShape shape_of_matmul(const OpCall& call) {
     describe_batch(call, shape);
     return shape;
   }
-  // All leading axes are the rows of one matrix.
+  // All leading axes of a and of the result are together the rows of one matrix.
   shape.m = call.outputs[0].shape.elements() / shape.n;
   shape.k = call.inputs[0].shape.elements() / shape.m;
   return shape;
 }
 
-/// The first two inputs and the results of a call as a matmul.
+/// Returns a call of matmul with the attributes, the first two inputs and the first result of `call`.
 OpCall matmul_of(const OpCall& call) {
   return {&kMatmul, call.attributes, {call.inputs.begin(), call.inputs.begin() + 2}, {call.outputs[0]}};
 }
 
-/// A kernel of a matmul, outer_sum or matmul_relu_grad by NarrowProduct or SmallProduct. The third input is the bias or
-/// the relu's result.
+/// Makes a kernel of a matmul, outer_sum or matmul_relu_grad by NarrowProduct or SmallProduct. A third input is the
+/// bias or, for matmul_relu_grad, the result of the relu.
 template <class OwnProduct>
 std::unique_ptr<Kernel> kernel_of(const OpCall& call, const OwnProduct& product) {
   const bool is_gradient = call.op == &kMatmulReluGrad;
@@ -68,7 +69,8 @@ std::unique_ptr<Kernel> kernel_of(const OpCall& call, const OwnProduct& product)
       product.scratch_bytes());
 }
 
-/// Null unless OwnProduct, which supports the shape, is faster than cuBLASLt, by measuring both.
+/// Measures OwnProduct, which must support the shape, and cuBLASLt on the device. Returns a kernel of OwnProduct if it
+/// is faster, else null. Also returns null if it needs more scratch memory than cuBLASLt may use.
 template <class OwnProduct>
 std::unique_ptr<Kernel> kernel_if_faster(const OpCall& call, const ProductShape& shape) {
   const Product library(shape);
@@ -88,8 +90,8 @@ std::unique_ptr<Kernel> kernel_if_faster(const OpCall& call, const ProductShape&
   return choose_on_device("way:" + shape.key(), candidates, measure) == 1 ? kernel_of(call, own) : nullptr;
 }
 
-/// A kernel without cuBLASLt for the product of a matmul, outer_sum or matmul_relu_grad, which writes the op's result.
-/// Null if there is none or cuBLASLt is faster.
+/// Makes a kernel without cuBLASLt for the product of a matmul, outer_sum or matmul_relu_grad, which writes the op's
+/// result. Returns null if neither NarrowProduct nor SmallProduct supports the shape, or if cuBLASLt is faster.
 std::unique_ptr<Kernel> own_product_kernel(const OpCall& call, const ProductShape& shape) {
   if (NarrowProduct::is_surely_faster(shape)) return kernel_of(call, NarrowProduct(shape));
   if (SmallProduct::is_surely_faster(shape)) return kernel_of(call, SmallProduct(shape));
@@ -97,7 +99,7 @@ std::unique_ptr<Kernel> own_product_kernel(const OpCall& call, const ProductShap
   return SmallProduct::suits(shape) ? kernel_if_faster<SmallProduct>(call, shape) : nullptr;
 }
 
-/// A product of cuBLASLt as the kernel of an op, whose third input is the bias.
+/// A product of cuBLASLt as the kernel of an op. A third input is the bias.
 struct LibraryProduct {
   Product product;
 
@@ -123,7 +125,7 @@ class MatmulThenReluGrad final : public Kernel {
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
   void run(const KernelContext& context, Inputs in, Outputs out) override {
     product_->run(context, in.first(2), out);
-    // In place, because every element is read by the thread that then writes it.
+    // The gradient works in place, because the thread that writes an element is the one that reads it.
     const Tensor dy_and_y[] = {out[0], in[2]};
     gradient_->run(context, dy_and_y, out);
   }
@@ -132,14 +134,15 @@ class MatmulThenReluGrad final : public Kernel {
   std::unique_ptr<Kernel> product_, gradient_;
 };
 
-/// Launches the gelu of a product by a separate kernel, to be timed. `from` is the product.
+/// Launches the gelu of a product `from` as a separate kernel, for a measurement.
 template <class T>
 void launch_gelu(const Launch& where, const ProductShape& shape, const std::byte* from, std::byte* y) {
   for_each(where, shape.m * shape.n,
            MapOne<GeluTanh, T>{{}, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(y)});
 }
 
-/// Launches the gelu's gradient by a separate kernel, in place, and the sums of its columns unless `sums` is null.
+/// Launches the gradient of the gelu as a separate kernel, in place, for a measurement, and the sums of its columns
+/// unless `sums` is null.
 template <class T>
 void launch_gelu_grad(const Launch& where, const ProductShape& shape, std::byte* dx, const std::byte* x,
                       std::byte* sums) {
@@ -174,7 +177,7 @@ void launch_separately(const ProductShape& shape, const Product& plain, const Pr
   });
 }
 
-/// Whether the product with a gelu in its epilogue is faster than separate kernels, by measuring both.
+/// Whether the product with a gelu in its epilogue is faster than separate kernels. Measures both on the device.
 bool epilogue_is_faster(const ProductShape& shape, const Product& fused) {
   auto without = shape;
   without.epilogue = without_gelu(shape.epilogue);
@@ -192,13 +195,14 @@ bool epilogue_is_faster(const ProductShape& shape, const Product& fused) {
   return choose_on_device("way:" + shape.key(), candidates, measure) == 0;
 }
 
-/// The product with a gelu in its epilogue, or null. cuBLASLt does not document the accuracy of that gelu, so it is
-/// used only if the product is rounded anyway.
+/// Returns the product with a gelu in its epilogue. Returns null if cuBLASLt has none, if separate kernels are faster,
+/// or if the product is computed in full float32: cuBLASLt does not document the accuracy of its gelu, so that gelu is
+/// used only if the factors are rounded to TF32 or 16 bits.
 std::shared_ptr<const Product> fused_product(ProductShape shape, Epilogue epilogue) {
   if (!shape.tf32 && !is_16_bit(shape.dtype)) return nullptr;
   if (NarrowProduct::is_surely_faster(shape)) return nullptr;
   shape.epilogue = epilogue;
-  // cuBLASLt requires rows of whole groups of 8 elements.
+  // For the auxiliary tensor cuBLASLt requires rows whose length is a multiple of 8 elements.
   if (shape.aux_bytes() > 0 && shape.n % 8 != 0) return nullptr;
   std::shared_ptr<const Product> fused = Product::if_supported(shape);
   return fused != nullptr && epilogue_is_faster(shape, *fused) ? fused : nullptr;

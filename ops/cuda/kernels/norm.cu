@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The normalization of a row: its mean, its factor and its output. `means` and `shift` are null for rms_norm.
+/// Normalizes a row, and stores its mean and its factor, 1 / deviation. `means` and `shift` are null for rms_norm.
 struct NormRow {
   std::int64_t width;
   float epsilon;
@@ -38,7 +38,7 @@ struct NormRow {
   }
 };
 
-/// The inputs of the gradients.
+/// The inputs of layer_norm_grad and rms_norm_grad. `means` is null for rms_norm_grad.
 struct NormGrad {
   std::int64_t width;
   const float* dy;
@@ -53,7 +53,7 @@ struct NormGrad {
   }
 };
 
-/// The gradient of x in a row.
+/// Computes the gradient of x in a row.
 struct NormGradRow {
   NormGrad grad;
   float* dx;
@@ -83,7 +83,7 @@ struct ScaleTerms {
     numbers[1] = dy;
   }
 };
-/// Stores the gradients of a column's scale and shift.
+/// Stores the gradients of a column's scale and shift. `dshift` is null for rms_norm_grad.
 struct StoreScale {
   float* dscale;
   float* dshift;

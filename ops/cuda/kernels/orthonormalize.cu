@@ -6,10 +6,11 @@ namespace troupe::cuda {
 
 namespace {
 
-// A column that depends on earlier ones is reduced to rounding errors, which are below this part of its length.
+// If a column depends on earlier ones, only rounding errors are left of it, below this part of its length. It becomes
+// zero.
 constexpr double kRoundingError = 1e-6;
 
-/// The columns of a row-major matrix [m, n], for one block.
+/// The columns of a row-major matrix [m, n]. All threads of one block must call each function.
 struct Columns {
   float* elements;
   std::int64_t m, n;
@@ -20,7 +21,7 @@ struct Columns {
       sum += static_cast<double>(elements[i * n + a]) * static_cast<double>(elements[i * n + b]);
     return block_sum(sum);
   }
-  // A thread reads and writes the same rows in all functions, so no thread waits for another.
+  // In all functions a thread reads and writes the same rows, so no thread waits for another.
   __device__ void subtract(std::int64_t from, std::int64_t column, double factor) const {
     for (std::int64_t i = threadIdx.x; i < m; i += blockDim.x)
       elements[i * n + from] -= static_cast<float>(factor * static_cast<double>(elements[i * n + column]));

@@ -6,16 +6,16 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The positions of the tensors of a list in the block, in elements.
+/// The offsets of the tensors of a list in the packed block, in elements.
 struct Offsets {
   std::int64_t of[TensorList::kLimit];
 };
 
-/// Copies a part of tensor number blockIdx.y.
+/// Copies a part of tensor number blockIdx.y to its place in the packed block.
 __global__ void __launch_bounds__(kBlock) pack_kernel(TensorList list, Offsets offsets, float* block) {
   const auto* from = list.data[blockIdx.y];
   auto* to = block + offsets.of[blockIdx.y];
-  // Copies nothing if the memory plan has placed the part in the block when it was computed.
+  // If the memory plan has placed the tensor in the block, its op has written it there, and nothing is copied.
   if (from == to) return;
   for (auto i = first_element(); i < list.elements[blockIdx.y]; i += element_stride()) to[i] = from[i];
 }

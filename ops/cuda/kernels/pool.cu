@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int32_t kNowhere = kNoPlace;
 
-/// The largest elements of a window, and their indices in the window.
+/// Computes the largest element of a window for each of kLanes neighboring channels, and the place of the element in
+/// the window. The place is kNowhere if a fused relu makes the result 0.
 template <class T, int kLanes>
 struct PoolWindow {
   Pooling p;
@@ -33,8 +34,8 @@ struct PoolWindow {
       for (auto c = columns.begin; c < columns.end; ++c) {
         const auto here = x[p.x.at(row, r, c, channel)];
         for (int k = 0; k < kLanes; ++k) {
-          // The element is skipped unless it is larger, or is the first NaN. A NaN compares neither smaller nor equal,
-          // so nothing replaces it.
+          // The element is skipped unless it is larger than the best one, or is the first NaN. Comparisons with a NaN
+          // are false, so a NaN replaces the best one, and the second condition skips all elements after it.
           if (here.at(k) <= best[k] || best[k] != best[k]) continue;
           best[k] = here.at(k);
           place[k] = number_of(r - top, c - left);
@@ -59,7 +60,8 @@ struct PoolWindow {
   }
 };
 
-/// The gradient of an element: the sum of the gradients of its windows, in their order.
+/// Computes the gradient of kLanes neighboring channels of x: for each, the sum of dy over the windows whose largest
+/// element it is, in the order of the windows.
 template <class T, int kLanes>
 struct UnpoolElement {
   Pooling p;
@@ -90,7 +92,7 @@ __device__ float elements_in(const Span& rows, const Span& columns) {
   return static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
 
-/// The mean of a window, without the padding.
+/// Computes the mean of a window, without the padding, for each of kLanes neighboring channels.
 template <class T, int kLanes>
 struct AverageWindow {
   Pooling p;
@@ -112,7 +114,8 @@ struct AverageWindow {
   }
 };
 
-/// The gradient of kLanes neighboring channels of x: the sum over the windows with the element.
+/// Computes the gradient of kLanes neighboring channels of x. Every window with the element adds its dy, divided by the
+/// number of the window's elements inside the image.
 template <class T, int kLanes>
 struct SpreadElement {
   Pooling p;

@@ -13,7 +13,7 @@ struct Span {
   std::int64_t begin, end;
 };
 
-/// One axis of images and of their pooled images.
+/// The height or the width of images and of their pooled images, and the windows along it.
 struct PooledAxis {
   std::int64_t size, pooled_size, kernel_size, padding;
   Divisor stride;
@@ -25,7 +25,7 @@ struct PooledAxis {
     const auto begin = start(i), end = begin + kernel_size;
     return {begin > 0 ? begin : 0, end < size ? end : size};
   }
-  /// The windows that contain a position.
+  /// The windows that contain a position of the image.
   __device__ Span windows(std::int64_t position) const {
     const auto padded = position + padding;
     const auto end = stride.quotient(padded) + 1;
@@ -35,11 +35,11 @@ struct PooledAxis {
 };
 
 /// Images x and their pooled images y, as arrays [rows, height, width, channels]. With several lanes, that many
-/// channels count as one; their number must divide the number of channels.
+/// neighboring channels count as one. The number of lanes must divide the number of channels.
 struct Pooling {
   PooledAxis height, width;
   Split x, y;
-  bool relu;  // after the pooling
+  bool relu;  // whether a relu follows the pooling
 
   Pooling(const Attributes& attributes, const Shape& x_shape, const Shape& y_shape, int lanes)
       : height(axis(attributes, x_shape[1], y_shape[1])),
@@ -66,8 +66,8 @@ class PoolingByLanes {
         by_lanes_(attributes, x_shape, y_shape, divides_ ? kLanes : 1),
         by_one_(attributes, x_shape, y_shape, 1) {}
 
-  /// Calls Element<T, lanes>{pooling, arrays...}(i) on the device for all lanes of `elements` elements. The arrays may
-  /// begin at any element.
+  /// Calls Element<T, n>{pooling, arrays...}(i) on the device for every group i of n neighboring channels of an array
+  /// of `elements` elements. n is kLanes if that divides the channels and all arrays are aligned for it, else 1.
   template <template <class, int> class Element, class... Elements>
   void run(const Launch& where, std::int64_t elements, Elements*... arrays) const {
     if (divides_ && (begins_with_lanes<kLanes>(arrays) && ...))

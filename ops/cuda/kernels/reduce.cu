@@ -17,7 +17,7 @@ struct StoreMean {
   __device__ void operator()(std::int64_t i, float sum) const { y[i] = sum / count; }
 };
 
-/// A kernel that reduces the first input. `finish_of(in, out)` gives the function that takes the results.
+/// Makes a kernel that reduces the first input. finish_of(in, out) must return the finish function of reduce().
 template <class Combine, class T = float, class FinishOf>
 std::unique_ptr<Kernel> reduction_kernel(const OpCall& call, const ReductionPlan& plan, FinishOf finish_of) {
   return cuda_kernel(
@@ -34,7 +34,7 @@ std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
                                       [](Inputs, Outputs out) { return StoreNumber{mutable_floats(out[0])}; });
 }
 
-/// The squared distance of an element from the mean of its result.
+/// Loads the squared distance of an element from the mean of its result's terms.
 struct LoadSquare {
   LoadElement<> element;
   const float* means;
@@ -44,14 +44,14 @@ struct LoadSquare {
   }
 };
 
-/// Stores a sum divided by the rows of the global batch.
+/// Stores a sum divided by the number of rows of the whole batch, over all replicas.
 struct StoreBatchMean {
   const BatchInfo* info;
   float* y;
   __device__ void operator()(std::int64_t, float sum) const { *y = sum / static_cast<float>(info->global_rows); }
 };
 
-/// The gradient of the mean over the rows of the global batch.
+/// Computes the gradient of one row in the mean over the rows of the whole batch: dy divided by their number.
 struct SpreadMean {
   const BatchInfo* info;
   const float* dy;
@@ -82,7 +82,8 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   });
 }
 
-// The scratch memory holds the means after that of the reductions.
+// Takes two reductions: of the elements to their means, and of the squared distances from these means to the variance.
+// In scratch memory the means follow the memory of the reductions.
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto plan = plan_of(call);
   const auto means_bytes = static_cast<std::size_t>(plan.sizes().results) * sizeof(float);

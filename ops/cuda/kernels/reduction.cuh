@@ -9,29 +9,28 @@
 
 namespace troupe::cuda {
 
-/// The positions of a reduction's numbers in the array: the position of an element is that of its result plus that of
-/// its term.
+/// The positions of elements in a reduced array: that of term t of result r is results.find(r) + terms.find(t).
 struct ReductionWalks {
   Walk<1> results, terms;
 };
 
-/// The division of a reduction over some axes of an array.
+/// Divides a reduction of an array over some of its axes among the threads of a GPU.
 class ReductionPlan {
  public:
   struct Sizes {
-    /// Whether neighboring elements belong to different results.
+    /// Whether neighboring elements belong to different results. The array is then reduced by ColumnSums.
     bool by_columns;
     /// Whether the array is a matrix with a row for each term and a column for each result.
     bool is_matrix;
     std::int64_t results;
-    /// The terms of each result.
+    /// The number of terms of each result.
     std::int64_t terms;
-    /// The parts into which the terms of each result are divided, unless it is reduced by columns. The parts are
-    /// reduced first.
+    /// The number of ranges into which the terms of each result are divided, unless by_columns is true. If there are
+    /// several, a first stage reduces each range, and a second stage reduces the numbers of the ranges.
     std::int64_t ranges;
   };
 
-  /// Reduces a non-empty array of that shape over `axes`.
+  /// Plans the reduction over `axes` of an array of the shape, which must have elements.
   ReductionPlan(const Shape& shape, const std::vector<std::int64_t>& axes) {
     std::vector<WalkAxis<1>> kept, reduced;
     std::int64_t stride = shape.elements();
@@ -57,7 +56,7 @@ class ReductionPlan {
   }
 
  private:
-  /// The number of parts into which terms are divided: enough to occupy a large GPU, but with enough terms each.
+  /// Returns the number of ranges of terms: enough to occupy a large GPU, but each range has enough terms.
   static std::int64_t ranges_of(std::int64_t results, std::int64_t terms) {
     constexpr std::int64_t kTargetBlocks = 264, kTermsOfRange = 4096;
     const auto ranges = divided_up(kTargetBlocks, results);
@@ -68,8 +67,8 @@ class ReductionPlan {
   ReductionWalks walks_;
 };
 
-/// Combines load(result, term) over a range of the terms of every result. Calls finish(result * ranges + range,
-/// combined).
+/// Combines load(result, term) over one range of the terms of a result, and passes the combined number to finish(row,
+/// combined). for_each_row() must call it with row = result * ranges + range.
 template <class Combine, class Load, class Finish>
 struct ReduceRange {
   Load load;
@@ -84,7 +83,7 @@ struct ReduceRange {
     const auto end = begin + terms_of_range < terms ? begin + terms_of_range : terms;
     float combined = Combine::kNone;
     auto term = begin + threads.lane();
-    // Several terms at a time, so that their loads overlap.
+    // Loads several terms at a time, so that the loads overlap.
     for (; term + 3 * Threads::kCount < end; term += 4 * Threads::kCount) {
       float numbers[4];
       for (int i = 0; i < 4; ++i) numbers[i] = load(result, term + i * Threads::kCount);
@@ -96,19 +95,19 @@ struct ReduceRange {
   }
 };
 
-/// Stores the combined number of a result or of a part.
+/// Stores the combined number of a result or of a range.
 struct StoreNumber {
   float* numbers;
   __device__ void operator()(std::int64_t i, float number) const { numbers[i] = number; }
 };
-/// Loads the combined number of a part, as a term of the second stage.
+/// Loads the combined number of a range, as a term of the second stage.
 struct LoadPart {
   const float* parts;
   std::int64_t ranges;
   __device__ float operator()(std::int64_t result, std::int64_t range) const { return parts[result * ranges + range]; }
 };
 
-/// `load` and `finish` with the signatures of ColumnSums.
+/// Adapts load(result, term) to the terms function of ColumnSums, whose rows are terms and whose columns are results.
 template <class Load>
 struct LoadForColumn {
   Load load;
@@ -116,14 +115,15 @@ struct LoadForColumn {
     numbers[0] = load(column, row);
   }
 };
+/// Adapts finish(result, combined) to the finish function of ColumnSums.
 template <class Finish>
 struct FinishColumn {
   Finish finish;
   __device__ void operator()(std::int64_t column, const float (&combined)[1]) const { finish(column, combined[0]); }
 };
 
-/// Runs a reduction, always in the same order. On the device, load(result, term) returns a number, and finish(result,
-/// combined) takes the combined numbers of a result.
+/// Launches a reduction, which always combines in the same order. On the device, load(result, term) must return a
+/// number, and finish(result, combined) receives the combined number of a result.
 template <class Combine, class Load, class Finish>
 void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, const Finish& finish) {
   const auto& [by_columns, is_matrix, results, terms, ranges] = plan.sizes();
@@ -146,7 +146,7 @@ void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, co
   }
 }
 
-/// Loads an element of the reduced array.
+/// Loads an element of an array, as the load function of reduce().
 template <class T = float>
 struct LoadElement {
   using Element = T;

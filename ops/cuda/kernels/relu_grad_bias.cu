@@ -7,7 +7,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Stores the gradient of every element while the columns are added up. dx may be dy.
+/// The gradient of every element: dy where the relu's result y is above 0, else 0. While ColumnSums adds up the
+/// columns, keep() stores the gradients in dx, which may be dy.
 template <class T>
 struct ReluGradTerms {
   static constexpr int kRowsAtOnce = 16;

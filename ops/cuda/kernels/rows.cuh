@@ -9,9 +9,10 @@ template <int kThreads>
 struct RowThreads {
   static constexpr int kCount = kThreads;
 
-  /// The index of the calling thread among them.
+  /// The index of the calling thread among the threads of its row.
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % kThreads; }
-  /// Combines one number of each thread in a fixed order. All threads get the result. `none` is the neutral number.
+  /// Combines one number of each thread of the row in a fixed order. All of them must call it, and get the result.
+  /// `none` is the neutral number of `combine`.
   template <class T, class Combine>
   __device__ T reduce(T number, Combine combine, T none) const {
     if constexpr (kThreads > kWarp)
@@ -27,7 +28,7 @@ struct RowThreads {
   __device__ T sum(T number) const {
     return reduce(number, Sum(), T(0));
   }
-  /// Waits until all threads can read what each has written before.
+  /// Waits for all threads of the row. Afterwards each of them can read what the others have written before.
   __device__ void meet() const {
     if constexpr (kThreads > kWarp)
       __syncthreads();
@@ -47,8 +48,8 @@ void for_each_row_by(const Launch& where, std::int64_t rows, const Function& fun
   if (rows > 0) launch(where, blocks_for(rows * kThreads), kBlock, rows_kernel<kThreads, Function>, rows, function);
 }
 
-/// Calls function(threads, row) on the device for every row, in any order. All threads of the row make the call;
-/// `threads` is a RowThreads, whose number suits rows of `width` elements.
+/// Calls function(threads, row) on the device for every row, in any order. `threads` is a RowThreads of 8 threads, a
+/// warp or a block, as suits rows of `width` elements. All of these threads make the call.
 template <class Function>
 void for_each_row(const Launch& where, std::int64_t rows, std::int64_t width, const Function& function) {
   constexpr std::int64_t kFewElements = 16, kManyElements = 2048, kFewRows = 1024;

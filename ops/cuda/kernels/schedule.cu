@@ -36,7 +36,7 @@ struct StepNumber {
   __device__ void operator()(std::int64_t) const { *step = info->step; }
 };
 
-/// The rate of the step in a table. The last rate holds for all later steps.
+/// Copies the learning rate of a step from a table. Steps beyond the end of the table have its last rate.
 struct TableRate {
   const float* table;
   std::int64_t count;

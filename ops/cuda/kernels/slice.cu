@@ -29,7 +29,7 @@ class BoxCopy {
   template <class Unit>
   void copy(const Launch& where, const std::byte* from, std::byte* to) const;
 
-  std::vector<WalkAxis<2>> axes_;  // in bytes; the last axis is a run of single bytes
+  std::vector<WalkAxis<2>> axes_;  // axes of the box, with strides in bytes; the last axis is a run of contiguous bytes
   std::int64_t from_offset_ = 0, to_offset_ = 0;
   bool empty_;
 };
@@ -46,7 +46,8 @@ BoxCopy::BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, DType
       run *= sizes[axis];
     else
       axes_.insert(axes_.begin(), {sizes[axis], {from_stride, to_stride}});
-    // A run ends with the first axis, from the innermost, along which the box does not cover both arrays.
+    // The run grows from the innermost axis outward. It ends with the first axis along which the box does not cover
+    // both arrays.
     in_run = in_run && sizes[axis] == from.shape[axis] && sizes[axis] == to.shape[axis];
     from_stride *= from.shape[axis];
     to_stride *= to.shape[axis];
@@ -70,7 +71,8 @@ void BoxCopy::operator()(const Launch& where, const std::byte* from, std::byte* 
   if (empty_) return;
   from += from_offset_;
   to += to_offset_;
-  // The widest unit that divides every run and every address.
+  // The greatest common divisor, in bytes, of the run, all strides and both addresses. The copy moves the largest type
+  // whose size divides it.
   auto unit = std::gcd(reinterpret_cast<std::intptr_t>(from), reinterpret_cast<std::intptr_t>(to));
   unit = std::gcd(unit, static_cast<std::intptr_t>(axes_.back().size));
   for (std::size_t i = 0; i + 1 < axes_.size(); ++i)

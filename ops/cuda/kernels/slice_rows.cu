@@ -6,13 +6,14 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The part of the batch that a value of some rows belongs to.
+/// The part of the batch that this replica has, and the number of rows of a tensor that belongs to the part.
 struct Part {
   InvalidReport invalid;
   const BatchInfo* info;
   std::int64_t rows;
 
-  /// Whether the batch info has the same number of rows. The first thread reports if not.
+  /// Whether the batch info has the same number of rows as the tensor, and no negative first row. If not, the first
+  /// thread of the launch reports it.
   __device__ bool is_valid() const {
     if (info->rows == rows && info->first_row >= 0) return true;
     if (first_element() == 0) invalid(InvalidValue::Kind::rows, info->first_row, info->rows, rows);
@@ -20,8 +21,8 @@ struct Part {
   }
 };
 
-/// y = the rows of x that are `distance` rows further on, and 0 where x has no such row. The distance is `begin` minus
-/// the first row of the part, or the reverse.
+/// Sets row r of y to row r + distance of x, or to 0 if x has no such row or the part is not valid. The distance is
+/// `begin` minus the first row of the part; with `reverse` it is the negative of that.
 struct ShiftRows {
   Part part;
   Divisor width;
@@ -38,7 +39,7 @@ struct ShiftRows {
   }
 };
 
-/// Copies the rows of the part out of x, and reports a part that lies outside x.
+/// Copies the rows of the part out of x. A part that reaches beyond x is reported and gives zeros.
 struct RowsOfPart {
   Part part;
   std::int64_t width, rows_of_x;
@@ -55,7 +56,8 @@ struct RowsOfPart {
   }
 };
 
-/// A slice of x [rows of the part, ...], or with `reverse` the rows of the part from a slice x.
+/// Makes the kernel of slice_rows, which takes a slice of the whole batch from this replica's part x; or, with
+/// `reverse`, of its gradient, which takes the rows of the part from the gradient x of the slice.
 std::unique_ptr<Kernel> make_shift(const OpCall& call, bool reverse) {
   const auto begin = call.attributes.integer("begin");
   const auto& shape = call.outputs[0].shape;

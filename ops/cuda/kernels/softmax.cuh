@@ -5,12 +5,13 @@
 
 namespace troupe::cuda {
 
-/// The largest number of a row and the sum of the exponentials: softmax is exp(x - largest) / sum.
+/// The largest of the numbers x of a row, and the sum of exp(x - largest) over the row: softmax is exp(x - largest) /
+/// sum.
 struct SoftmaxScale {
   float largest, sum;
 };
 
-/// The scale of a row of n numbers. All of its threads call it and get the result.
+/// Returns the scale of a row of n numbers. All threads of the row must call it, and get the result.
 template <class Threads>
 __device__ SoftmaxScale softmax_scale(Threads threads, std::int64_t n, const float* x) {
   const Largest larger{};
@@ -26,12 +27,12 @@ __device__ SoftmaxScale softmax_scale(Threads threads, std::int64_t n, const flo
 template <class Threads>
 __device__ void log_softmax_row(Threads threads, std::int64_t n, const float* x, float* y) {
   const auto [largest, sum] = softmax_scale(threads, n, x);
-  // Subtracts in this order: largest + log(sum) would round the logarithm away if x is large.
+  // `largest` is subtracted first: if it is large, the sum largest + log_sum would round log_sum away.
   const float log_sum = logf(sum);
   for (std::int64_t i = threads.lane(); i < n; i += Threads::kCount) y[i] = (x[i] - largest) - log_sum;
 }
 
-/// The sum of f(i) over all i below n. All threads of a row call it and get the result.
+/// Returns the sum of f(i) over all i below n. All threads of a row must call it, and get the result.
 template <class Threads, class F>
 __device__ float row_sum(Threads threads, std::int64_t n, F f) {
   float sum = 0.0F;
@@ -39,12 +40,12 @@ __device__ float row_sum(Threads threads, std::int64_t n, F f) {
   return threads.sum(sum);
 }
 
-/// Functions for row_sum over n numbers: the elements of a row, and the products of two rows.
+/// A function for row_sum() that gives the elements of a row.
 struct RowElements {
   const float* x;
   __device__ float operator()(std::int64_t i) const { return x[i]; }
 };
-/// The products of two rows, element by element.
+/// A function for row_sum() that gives the products of the elements of two rows.
 struct RowProducts {
   const float* x;
   const float* y;

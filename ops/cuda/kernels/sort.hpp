@@ -7,17 +7,18 @@
 
 namespace troupe::cuda {
 
-/// Sorts pairs of a key and a place on the device. Scratch memory holds the pairs.
+/// Sorts pairs of a key and a place by key on the device. Scratch memory holds the pairs.
 class PairSort {
  public:
-  /// For `count` pairs, fewer than 2^31, whose keys have `key_bits` bits.
+  /// Prepares to sort `count` pairs, which must be fewer than 2^31. Only the lowest `key_bits` bits of a key are
+  /// compared.
   PairSort(std::int64_t count, int key_bits);
 
   std::size_t scratch_bytes() const { return 4 * column_bytes_ + temporary_bytes_; }
-  /// The memory for the unsorted pairs, in scratch memory of scratch_bytes() bytes.
+  /// The memory of the unsorted pairs, which kernels must write before run(). `scratch` has scratch_bytes() bytes.
   std::uint32_t* keys(std::byte* scratch) const { return column<std::uint32_t>(scratch, 0); }
   std::int32_t* places(std::byte* scratch) const { return column<std::int32_t>(scratch, 1); }
-  /// The memory of the sorted pairs.
+  /// The memory of the sorted pairs, written by run().
   const std::uint32_t* sorted_keys(std::byte* scratch) const { return column<std::uint32_t>(scratch, 2); }
   const std::int32_t* sorted_places(std::byte* scratch) const { return column<std::int32_t>(scratch, 3); }
 

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// Several tensors as an argument of a kernel.
+/// Up to kLimit float32 tensors as an argument of a kernel.
 struct TensorList {
   static constexpr std::size_t kLimit = 64;
 
@@ -29,7 +29,7 @@ void for_each_list(Inputs tensors, LaunchList launch_list) {
   }
 }
 
-/// The number of blocks for each of several tensors, chosen for the largest one.
+/// Returns the number of blocks for each of several tensors, chosen for the largest tensor.
 inline unsigned blocks_for_each(std::span<const TensorInfo> infos) {
   constexpr unsigned kMaxBlocks = 128;
   std::int64_t largest = 0;

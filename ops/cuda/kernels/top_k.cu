@@ -8,10 +8,11 @@ namespace troupe::cuda {
 
 namespace {
 
-/// An integer that orders like x among all floats. Both zeros are equal, and NaNs are above all other floats.
+/// Returns an integer for a float, so that integers are ordered like their floats. Both zeros give the same integer,
+/// and NaNs come after all other floats.
 __device__ std::uint32_t order_of(float x) {
   constexpr std::uint32_t kSign = 0x80000000U;
-  // Below the largest integer, so that no candidate has all bits set.
+  // This is below the largest integer, so that no candidate has all bits set.
   if (x != x) return 0xfffffffeU;
   const auto bits = __float_as_uint(x + 0.0F);
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -25,10 +26,10 @@ __device__ std::int32_t place_of(unsigned long long candidate) {
   return static_cast<std::int32_t>(0xffffffffU - static_cast<std::uint32_t>(candidate));
 }
 
-// No candidate is 0 or the largest number.
+// No candidate is 0, which stands for none, or ~0, which is above all candidates.
 constexpr unsigned long long kNoCandidate = 0;
 
-/// The place of the first largest number in a line along the axis.
+/// Finds the place of the first largest number in a line along the axis.
 struct ArgmaxLine {
   AxisLines lines;
   const float* x;
@@ -45,8 +46,7 @@ struct ArgmaxLine {
   }
 };
 
-/// Picks the k largest numbers of a row, one after the other: the largest of those that are smaller than the one
-/// before.
+/// Picks the k largest numbers of a row, one after the other: each is the largest candidate below the one before it.
 struct PickRow {
   std::int64_t size, k;
   const float* x;
@@ -71,7 +71,7 @@ struct PickRow {
   }
 };
 
-/// Makes keys for sorting that ascend as the numbers descend.
+/// Makes the pair of an element for sorting: a key that is smaller for a larger number, and the place of the element.
 struct MakeKeyPair {
   const float* x;
   std::uint32_t* keys;
@@ -81,7 +81,7 @@ struct MakeKeyPair {
     places[i] = static_cast<std::int32_t>(i);
   }
 };
-/// Copies one of the k first sorted places, and the number there.
+/// Stores the place and the number of one of the k largest elements, which come first after sorting.
 struct TakeFirst {
   const float* x;
   const std::int32_t* places;
@@ -93,7 +93,7 @@ struct TakeFirst {
   }
 };
 
-/// The gradient of x in a row: dy at the k places, zero elsewhere.
+/// Computes the gradient of x in a row: dy at the k places, zero elsewhere.
 struct TopKGradRow {
   std::int64_t size, k;
   const float* dy;
@@ -142,7 +142,8 @@ std::unique_ptr<Kernel> make_argmax(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_top_k(const OpCall& call) {
-  // Above this, sorting a row is faster than searching it k times.
+  // With more than kFew numbers to pick and fewer than kManyRows rows, sorting a row is faster than searching it k
+  // times.
   constexpr std::int64_t kFew = 64, kManyRows = 64;
   const auto size = call.inputs[0].shape.back(0), k = call.attributes.integer("k");
   if (k > kFew && call.inputs[0].shape.elements() / size < kManyRows) return make_sorted_top_k(call);

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kTile = 32;
 
-/// The axes of the result, outermost first, with their strides in the input and in the result. Neighboring axes that
-/// advance alike are merged; axes of one element are left out.
+/// Returns the axes of the result, outermost first, with their strides in the input and in the result. Neighboring axes
+/// of the result that are neighbors in the input, too, are merged; axes of one element are left out.
 std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   const auto& from = call.inputs[0].shape;
   const auto& order = call.attributes.list("order");
@@ -32,15 +32,15 @@ std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   return axes;
 }
 
-/// Matrices x [rows, columns] and y [columns, rows], and the distances between their rows. `others` has the positions
-/// of the matrices.
+/// Matrices x [rows, columns] of the input, which become matrices y [columns, rows] of the result. The strides are the
+/// distances between the rows of a matrix. `others` has the positions of all matrices in input and result.
 struct Matrices {
   std::int64_t rows, columns, x_stride, y_stride, row_tiles;
   Walk<2> others;
 };
 
-/// Transposes one tile. blockIdx.x counts tiles, blockIdx.y matrices. The rows of the tile are padded to avoid bank
-/// conflicts.
+/// Transposes tile number blockIdx.x of every matrix whose number is blockIdx.y plus a multiple of gridDim.y. The rows
+/// of the tile in shared memory are padded to avoid bank conflicts.
 template <class T>
 __global__ void __launch_bounds__(kBlock) transpose_kernel(Matrices m, const T* x, T* y) {
   __shared__ T tile[kTile][kTile + 1];

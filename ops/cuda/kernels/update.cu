@@ -5,7 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// A rule whose steps have a rate, and a factor of the gradients.
+/// The base of rules (see update.cuh) whose steps need the learning rate and the factor of the gradients.
 struct RateAndFactor : SharedInputs {
   struct Step {
     float rate, factor;
@@ -13,7 +13,7 @@ struct RateAndFactor : SharedInputs {
   __device__ Step step() const { return {*rate, factor_or_one()}; }
 };
 
-/// Updates the parameter without momentum.
+/// Updates the parameter by gradient descent without momentum.
 struct SgdRule : RateAndFactor {
   static constexpr int kStored = 1;
   float weight_decay;
@@ -23,7 +23,7 @@ struct SgdRule : RateAndFactor {
   }
 };
 
-/// Updates the parameter and its velocity.
+/// Updates the parameter and its velocity, by gradient descent with momentum.
 struct MomentumRule : RateAndFactor {
   static constexpr int kStored = 2;
   float momentum, weight_decay;
@@ -37,7 +37,7 @@ struct MomentumRule : RateAndFactor {
   }
 };
 
-/// Updates the parameter and its sum of squares.
+/// Updates the parameter and its sum of squares, as RMSProp and Adagrad do.
 struct SquaresRule : RateAndFactor {
   static constexpr int kStored = 2;
   float keep, add, epsilon, weight_decay;

@@ -14,13 +14,14 @@ __device__ inline bool goes_ahead(const float* flag) {
   return flag == nullptr || *flag > 0.0F;
 }
 
-/// The tensors that an update overwrites, which are a parameter and its states, and the gradient.
+/// The memory that an update of one parameter uses: the kStored tensors that it overwrites, which are the parameter and
+/// its states, and the gradient.
 template <int kStored>
 struct UpdatedTensor {
   float* stored[kStored];
   const float* gradient;
 
-  /// The tensors of the outputs from `first` on.
+  /// Takes the kStored outputs from number `first` on and the gradient.
   static UpdatedTensor of(Outputs out, std::size_t first, const Tensor& gradient_tensor) {
     UpdatedTensor tensor{};
     for (int k = 0; k < kStored; ++k) tensor.stored[k] = mutable_floats(out[first + static_cast<std::size_t>(k)]);
@@ -29,12 +30,12 @@ struct UpdatedTensor {
   }
 };
 
-/// The inputs that the parameters of an update share.
+/// The inputs that all parameters of an update share.
 struct SharedInputs {
   const float* rate;
-  const BatchInfo* info;  // or null if the update does not depend on it
-  const float* factor;    // factor of the gradients, or null
-  const float* flag;      // or null
+  const BatchInfo* info;  // or null if the update does not depend on the step
+  const float* factor;    // scalar factor of the gradients, or null
+  const float* flag;      // see goes_ahead()
 
   __device__ float factor_or_one() const { return factor != nullptr ? *factor : 1.0F; }
 };
@@ -43,9 +44,9 @@ struct SharedInputs {
 /// merged_updates.hpp.
 class UpdateCall {
  public:
-  /// An update of one parameter.
+  /// An update of one parameter. `numbered` says whether the batch info is an input.
   UpdateCall(const OpCall& call, bool numbered) : UpdateCall(call, numbered, call.outputs.size()) {}
-  /// An update whose last gradient is input number `gradient`.
+  /// An update of one or several parameters, whose last gradient is input number `gradient`.
   UpdateCall(const OpCall& call, bool numbered, std::size_t gradient)
       : gradient_(gradient), numbered_(numbered), clipped_(call.attributes.flag("clipped")) {
     has_flag_ = call.inputs.size() > gradient_ + 2 + (numbered ? 1 : 0) + (clipped_ ? 1 : 0);
@@ -62,11 +63,11 @@ class UpdateCall {
   bool numbered_, clipped_, has_flag_ = false;
 };
 
-// A rule is a class for one kind of update, derived from SharedInputs. kStored is how many numbers an update overwrites
-// for each element; step() computes the values that all elements of a step share; update(step, gradient, stored)
-// changes the numbers of an element.
+// A rule is a class for one kind of update, derived from SharedInputs. kStored is the number of tensors that the update
+// overwrites. step() computes the values that all elements share in a step. update(step, gradient, stored) changes the
+// numbers of one element, one in each of these tensors.
 
-/// Updates the rows whose gradient is not zero.
+/// Updates the rows of a parameter whose gradient has an element that is not zero.
 template <int kThreads, class Rule>
 __global__ void __launch_bounds__(kBlock)
     update_rows_kernel(std::int64_t rows, std::int64_t width, UpdatedTensor<Rule::kStored> tensor, Rule rule) {
@@ -91,20 +92,22 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// The elements of a tensor that one block updates at a time: kElementsOfThread for each thread, whose loads overlap.
+/// The elements of a chunk, the part of a tensor that one block updates at a time: kElementsOfThread for each thread,
+/// whose loads overlap.
 inline constexpr int kElementsOfThread = 4;
 inline constexpr std::int64_t kChunk = kElementsOfThread * kBlock;
 
-/// Up to kLimit tensors as an argument of a kernel.
+/// Up to kLimit parameters as an argument of a kernel.
 template <int kStored, std::size_t kLimit>
 struct UpdatedTensors {
   UpdatedTensor<kStored> tensors[kLimit];
   std::int64_t elements[kLimit];
-  /// The number of chunks of the tensors before each tensor. The last entry is the number of all chunks.
+  /// first_chunk[i] is the number of chunks of the tensors before tensor i. For n tensors, first_chunk[n] is the number
+  /// of all chunks.
   std::int64_t first_chunk[kLimit + 1];
 };
 
-/// Updates one chunk. `i` is the first element of the calling thread, and n the end of the chunk.
+/// Updates one chunk of a tensor of n elements. `i` is the first element of the calling thread in the chunk.
 template <class Rule>
 __device__ inline void update_chunk(const UpdatedTensor<Rule::kStored>& tensor, std::int64_t i, std::int64_t n,
                                     const typename Rule::Step& step, const Rule& rule) {
@@ -132,7 +135,8 @@ __global__ void __launch_bounds__(kBlock)
   if (threadIdx.x == 0) shared = rule.step();
   __syncthreads();
   const auto step = shared;
-  // With one tensor the index into the list is a constant, so that the list need not be copied to memory.
+  // With one tensor the indices into the list are constants, so that the compiler need not copy the list to local
+  // memory.
   const auto chunks = list.first_chunk[kLimit > 1 ? count : 1];
   int number = 0;
   for (std::int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
@@ -143,8 +147,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// Launches the updates of one or several parameters: of all elements, for kLimit parameters at a time, or, for a
-/// row-sparse parameter, of the rows whose gradient is not zero.
+/// Launches the updates of one or several parameters. A launch updates all elements of up to kLimit parameters. Of a
+/// row-sparse parameter, it updates only the rows whose gradient is not zero.
 class UpdateLaunch {
  public:
   UpdateLaunch(const OpCall& call, bool numbered)

@@ -30,13 +30,14 @@ struct LtLibrary {
   TROUPE_CUDA_FUNCTION(status_text, cublasLtGetStatusString);
 };
 
-/// The library. Throws Error with the reason if it cannot be loaded. Thread-safe.
+/// The functions of cuBLASLt. Throws Error with the reason if the library cannot be loaded. Thread-safe.
 const LtLibrary& lt_library();
 
-/// The handle of the calling thread's current device; never destroyed. Thread-safe, including its use.
+/// The handle of the calling thread's current device; never destroyed. Thread-safe; several threads may use the handle
+/// at once.
 cublasLtHandle_t lt_handle();
 
-/// Throws Error("cublas", ...) unless the status is success.
+/// Throws Error("cublas", ...), with `what` and cuBLAS's text, unless the status is success.
 void check_lt(cublasStatus_t status, std::string_view what);
 
 /// Destroys a descriptor of cuBLASLt.

@@ -10,10 +10,12 @@ namespace {
 
 /// The fewest terms that a block sums if there are enough terms, and the most parts into which the terms are divided.
 constexpr std::int64_t kMinTerms = 256, kMaxParts = 64;
-/// The most blocks that a launch needs.
+/// The number of blocks at which few_columns and few_terms give each block more rows instead of launching more blocks.
+/// It occupies a large GPU.
 constexpr std::int64_t kBlocksOfLaunch = 528;
 
-/// The number of columns of the kernel for that many columns.
+/// The smallest number of columns, a power of two from 4 on, for which kernels are compiled and that is not below
+/// `columns`.
 std::int64_t padded(std::int64_t columns) {
   std::int64_t size = 4;
   while (size < columns) size *= 2;
@@ -31,7 +33,7 @@ void with_padded(std::int64_t columns, F f) {
 }  // namespace
 
 NarrowProduct::Kind NarrowProduct::kind_of(const ProductShape& shape) {
-  // Above this, cuBLASLt is always faster.
+  // Above this number of multiplications, cuBLASLt is always faster.
   constexpr double kMaxWork = 1 << 28;
   if (!shape.is_plain() || shape.multiplications() > kMaxWork) return Kind::none;
   if (shape.transpose_a) {

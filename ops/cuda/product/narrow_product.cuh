@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// The factor b of y = a b: [k, n], or [n, k] if it is transposed.
+/// The factor b of y = a b. Its memory holds [k, n], or [n, k] if `transposed`.
 template <class T>
 struct NarrowFactor {
   const T* numbers;
@@ -23,10 +23,10 @@ template <class R>
 struct NarrowFinish {
   const R* bias;  // or null
   bool relu;
-  const R* relu_result;  // or null; if it is not above 0, the result is 0
+  const R* relu_result;  // or null; where it is not above 0, the result is 0
 
-  /// Whether the gradient of the relu passes result number `place`. Called before the sum is computed, so that the load
-  /// overlaps it.
+  /// Whether the gradient of the relu passes element `place` of y; else the element is 0. Must be called before the sum
+  /// is computed, so that the load overlaps the computation.
   __device__ bool passes(std::int64_t place) const {
     return relu_result == nullptr || load_constant(relu_result, place) > 0.0F;
   }
@@ -36,20 +36,20 @@ struct NarrowFinish {
   }
 };
 
-/// The most elements of b in the shared memory of few_columns_kernel.
+/// The elements of shared memory in which few_columns_kernel keeps b, with padding.
 inline constexpr int kNarrowShared = 8192;
 
-/// Term number `term` of a row of a [m, k], zero beyond k. The load does not depend on that condition, so that the
-/// loads of a thread overlap.
+/// Element `term` of row `row` of a, which is [m, k]; 0 if `term` is k or more. An element is loaded in either case, so
+/// that no branch keeps the loads of a thread from overlapping.
 template <class T>
 __device__ float term_of_row(const T* a, std::int64_t row, int term, std::int64_t k) {
   const float number = load_constant(a, row * k + (term < k ? term : 0));
   return term < k ? number : 0.0F;
 }
 
-/// Adds up kCount numbers of each of kCount neighboring threads, in a fixed order: thread i gets the sum of their
-/// numbers i % kCount. At each step, half of the threads pass on the first half of their numbers, the others the second
-/// half.
+/// Adds up the numbers of kCount neighboring threads, each of which has kCount numbers, in a fixed order: thread i of
+/// the warp gets the sum of number i % kCount over these threads. At each step, half of the threads pass on the first
+/// half of their numbers, the others the second half.
 template <int kCount>
 __device__ float sums_of_neighbors(const float (&numbers)[kCount]) {
   constexpr int kHalf = kCount / 2;
@@ -66,8 +66,9 @@ __device__ float sums_of_neighbors(const float (&numbers)[kCount]) {
     return sums_of_neighbors(kept);
 }
 
-/// y [m, n] = a [m, k] b, where n is at most kColumns. A warp computes each row of y; its threads share the terms. All
-/// of b, padded with zeros, is in shared memory. Its rows have an odd length, which avoids bank conflicts.
+/// Computes y = finish(a b), where y is [m, n], a is [m, k] and n is at most kColumns. A warp computes a row of y; its
+/// threads share the terms of the sums. Shared memory holds all of b, whose rows are padded with zeros to kColumns
+/// elements and lie kColumns + 1 elements apart: the odd distance avoids bank conflicts.
 template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     few_columns_kernel(std::int64_t m, const T* a, NarrowFactor<T> b, NarrowFinish<R> finish, R* y) {
@@ -103,7 +104,8 @@ __global__ void __launch_bounds__(kBlock)
 inline constexpr int kTermColumns = 64;
 inline constexpr int kTermRows = kBlock / kTermColumns;
 
-/// Computes kRows rows of one column of y, `stride` rows apart. `factor` is that column of b.
+/// Computes kRows elements of column `column` of y: from row `row` on, `stride` rows apart. `factor` is column `column`
+/// of b.
 template <int kRows, int kTerms, class T, class R>
 __device__ void few_terms_rows(const T* a, const NarrowFactor<T>& b, const float (&factor)[kTerms],
                                const NarrowFinish<R>& finish, std::int64_t row, std::int64_t stride,
@@ -118,7 +120,8 @@ __device__ void few_terms_rows(const T* a, const NarrowFactor<T>& b, const float
   for (int i = 0; i < kRows; ++i) store(y, (row + i * stride) * b.n + column, finish(sums[i], column, passes[i]));
 }
 
-/// y [m, n] = a [m, k] b, where k is at most kTerms. A thread keeps the column of b that it needs.
+/// Computes y = finish(a b), where y is [m, n], a is [m, k] and k is at most kTerms. A thread computes elements of one
+/// column of y, and keeps that column of b in registers.
 template <int kTerms, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     few_terms_kernel(std::int64_t m, const T* a, NarrowFactor<T> b, NarrowFinish<R> finish, R* y) {
@@ -135,12 +138,12 @@ __global__ void __launch_bounds__(kBlock)
   for (; row < m; row += stride) few_terms_rows<1>(a, b, factor, finish, row, stride, column, y);
 }
 
-/// The rows of y that a block of many_terms_kernel computes, each by as many threads.
+/// The rows of y that a block of many_terms_kernel computes. Each row is computed by kBlock / kPartRows threads.
 inline constexpr int kPartRows = 16;
 
-/// The part of y [m, n] = a' b over the terms of a block, where a is [k, m], b [k, n] and n at most kColumns. Each of
-/// the threads of a row of y sums every 16th term, then their sums are added in order. The parts are stored one after
-/// the other.
+/// Computes y = a' b, where y is [m, n], a is [k, m], b is [k, n] and n is at most kColumns, in parts: part blockIdx.y
+/// is the sum over terms_of_block of the k terms. `y` receives the parts one after the other. Each of the threads of a
+/// row sums every 16th term of the part, then their sums are added in order.
 template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     many_terms_kernel(std::int64_t m, std::int64_t terms_of_block, const T* a, NarrowFactor<T> b, R* y) {
@@ -169,7 +172,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// y[i] = the sum of element i of all parts, in order.
+/// y[i] = the sum, in order, of element i of all `parts` parts of `count` elements each.
 template <class R>
 struct SumParts {
   const float* numbers;

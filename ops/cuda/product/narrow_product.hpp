@@ -11,32 +11,34 @@ namespace troupe::cuda {
 template <class R>
 struct NarrowFinish;
 
-/// Products of matrices of which one has few columns, as in the last layer of a classifier and its gradients. They have
-/// so little work that cuBLASLt spends most of its time on preparation. Sums are float32, always in the same order.
+/// A product y = a b in which b has few columns, or in which the sums have few terms, as in the last layer of a
+/// classifier and its gradients. It has so little work that cuBLASLt spends most of its time on preparation. Sums are
+/// float32 and always in the same order.
 class NarrowProduct {
  public:
   static constexpr const char* kName = "narrow";
-  /// The most columns of b, or of a if a is summed over.
+  /// The most columns of b, or the most terms of a sum.
   static constexpr std::int64_t kMaxColumns = 32;
 
   /// Whether there is a kernel for the shape.
   static bool suits(const ProductShape& shape);
-  /// Whether a supported shape has so little work that this kernel is faster on any GPU.
+  /// Whether the shape is supported and has so little work that this kernel needs no measurement against cuBLASLt: it
+  /// is faster on every GPU.
   static bool is_surely_faster(const ProductShape& shape);
   /// The shape must be supported; see suits().
   explicit NarrowProduct(const ProductShape& shape);
 
-  /// The scratch memory that run() needs.
+  /// The bytes of scratch memory that run() needs.
   std::size_t scratch_bytes() const;
-  /// Launches the product like Product::run, with the scratch memory of `where`. `relu_result` is a relu's result of
-  /// the shape of y: where it is not above 0, y becomes 0, which is the gradient of the relu. Not supported if a is
-  /// transposed.
+  /// Launches the product like Product::run, with the scratch memory of `where`. `relu_result` is null, or a relu's
+  /// result with the shape of y: where it is not above 0, y becomes 0, which is the gradient of the relu. It must be
+  /// null if a is transposed.
   void run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
            const void* relu_result = nullptr) const;
 
  private:
-  /// The kernels: b has few columns, a sum has few terms, or b has few columns and a is transposed, so that a sum has
-  /// many terms.
+  /// The kernels. `few_columns`: b has few columns. `few_terms`: a sum has few terms. `many_terms`: a is transposed and
+  /// b has few columns; the terms of a sum are divided over blocks. `none`: no kernel suits the shape.
   enum class Kind { none, few_columns, few_terms, many_terms };
 
   static Kind kind_of(const ProductShape& shape);
@@ -45,13 +47,14 @@ class NarrowProduct {
 
   ProductShape shape_;
   Kind kind_;
-  std::int64_t terms_of_block_ = 0, parts_ = 1;  // for sums over many terms
+  std::int64_t terms_of_block_ = 0, parts_ = 1;  // for Kind::many_terms
 };
 
-/// Products of float32 matrices with few elements in the result, as in training with small batches. Libraries have no
-/// algorithm that occupies all of a GPU with them. Here each of many blocks computes a few elements, and the warps of a
-/// block share the terms. Sums are float32, always in the same order; nothing is rounded to TF32. Used like
-/// NarrowProduct.
+/// A product of float32 matrices whose result has few elements, as in training with small batches. cuBLASLt has no
+/// algorithm that occupies a whole GPU with such a product. Here each block computes a small tile of the result, and
+/// the warps of a block share the terms of the sums. Sums are float32 and always in the same order; factors are not
+/// rounded to TF32. The functions do the same as those of NarrowProduct; `relu_result` may be given if a is transposed,
+/// too.
 class SmallProduct {
  public:
   static constexpr const char* kName = "small";

@@ -26,7 +26,8 @@ cudaDataType_t type_of(DType dtype) {
   }
 }
 
-/// A matrix that is [rows, columns] in row-major memory, which is column-major [columns, rows] for cuBLAS.
+/// Describes a row-major matrix [rows, columns], which is a column-major matrix [columns, rows] for cuBLAS. `ld` is 0
+/// for rows without gaps.
 LtHandle<cublasLtMatrixLayout_t> layout(const ProductShape& shape, DType dtype, std::int64_t rows, std::int64_t columns,
                                         std::int64_t ld, std::int64_t stride) {
   const auto& library = lt_library();
@@ -79,7 +80,8 @@ std::string configuration(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulA
   return status == CUBLAS_STATUS_SUCCESS ? std::to_string(number) : "";
 }
 
-/// The algorithm's name, which is equal in every process: some bytes of an algorithm are not.
+/// A name for an algorithm, made of its attributes. It is equal in every process, unlike the bytes of
+/// cublasLtMatmulAlgo_t.
 std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
   auto name = "algorithm" + configuration<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_ID);
   for (const auto attribute :
@@ -109,7 +111,8 @@ std::size_t ProductShape::aux_bytes() const {
 
 Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
   describe();
-  // The unaligned algorithm first, while the bias has the address of the description: measuring changes the address.
+  // The unaligned algorithm is chosen first, while the bias still has the aligned address that describe() sets:
+  // choose_algorithm() runs the product, which changes the address.
   choose_unaligned_algorithm();
   choose_algorithm();
 }
@@ -127,7 +130,7 @@ bool Product::has_bias() const {
   return traits_of(shape_.epilogue).has_bias;
 }
 
-// Row-major y = a b is column-major y' = b' a', so a and b change places.
+// Row-major y = a b is column-major y' = b' a', so a and b change places: cuBLASLt's first factor is b.
 void Product::describe() {
   const auto& s = shape_;
   const auto traits = traits_of(s.epilogue);
@@ -141,7 +144,7 @@ void Product::describe() {
   set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE, traits.id);
   if (traits.has_bias)
     set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
-  // The distance between rows, in elements.
+  // The distance between rows of the auxiliary tensor, in elements.
   if (traits.has_aux) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n);
   // cuBLASLt takes the alignment of the bias and of the auxiliary tensor from these addresses when it is asked for
   // algorithms. run() sets the real addresses.
@@ -164,7 +167,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> Product::proposals(std::size_t fact
     check_lt(library.preference_set(raw, attribute, &value, sizeof value), "setting a preference");
   };
   set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
-  // Without this, partial sums may be rounded to 16 bits before they are added up.
+  // This mask keeps partial sums in float32. Without it they may be rounded to 16 bits before they are added.
   if (is_16_bit(shape_.result))
     set_preference(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   const auto of_factors = static_cast<std::uint32_t>(factor_alignment);
@@ -207,7 +210,7 @@ void Product::choose_algorithm() {
   aligned_ = {candidates[best].algo, candidates[best].workspaceSize};
 }
 
-// Unaligned matrices are rare, so cuBLASLt's own estimate is good enough for them.
+// Takes cuBLASLt's first proposal without a measurement, because unaligned matrices are rare.
 void Product::choose_unaligned_algorithm() {
   const auto candidates = proposals(size_of(shape_.dtype), size_of(shape_.result), 1);
   if (!candidates.empty()) unaligned_ = Algorithm{candidates[0].algo, candidates[0].workspaceSize};
@@ -232,7 +235,8 @@ void Product::run(cudaStream_t stream, const void* a, const void* b, const void*
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
   if (!aligned && !unaligned_) throw Error("cublas", "has no algorithm for unaligned matrices, for " + shape_.key());
   const auto& algorithm = aligned ? aligned_ : *unaligned_;
-  // cuBLASLt has no preference for the alignment of a bias, so an unaligned bias is copied.
+  // cuBLASLt has no preference for the alignment of a bias. So an unaligned bias is copied to the workspace before the
+  // product, or, if the epilogue writes it, from the workspace after the product.
   const void* const aligned_bias = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
   const bool writes = shape_.epilogue == Epilogue::gelu_grad_bias;
   if (aligned_bias != bias && !writes) copy_bias(stream, aligned_bias, bias);

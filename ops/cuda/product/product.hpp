@@ -14,9 +14,10 @@
 
 namespace troupe::cuda {
 
-/// The operations on the result of a product before it is written. A gelu is the approximation with tanh. With `kept`,
-/// it also writes its input to the auxiliary tensor. `gelu_grad` multiplies by the gelu's gradient at the auxiliary
-/// tensor; with `bias` it also writes the sums of the columns as the bias.
+/// The operations on a product before it is written to y: a bias is added, then a relu or a gelu, in its approximation
+/// with tanh, is applied. With `kept`, the input of the gelu is also written to the auxiliary tensor. `gelu_grad`
+/// multiplies the product by the gradient of the gelu at the auxiliary tensor; `gelu_grad_bias` also writes the sums of
+/// the columns of y to the bias.
 enum class Epilogue {
   none,
   bias,
@@ -30,7 +31,8 @@ enum class Epilogue {
   gelu_grad_bias
 };
 
-/// y = a b for row-major matrices, or for a batch of matrices at equal distances.
+/// A product y = a b of row-major matrices, or of a batch of matrices that lie at equal distances in memory: the sizes,
+/// the memory layout, the dtypes and the variant.
 struct ProductShape {
   std::int64_t m = 0, n = 0, k = 0;  ///< y is [m, n]
   bool transpose_a = false;          ///< a is [k, m] in memory, else [m, k]
@@ -41,44 +43,50 @@ struct ProductShape {
   DType dtype = DType::float32;                           ///< type of a and b; sums are float32
   DType result = DType::float32;                          ///< type of y and the bias: equal to dtype, or float32
   Epilogue epilogue = Epilogue::none;
-  bool tf32 = may_use_tf32();  ///< whether float32 factors are rounded to TF32
+  bool tf32 = may_use_tf32();  ///< whether float32 factors may be rounded to TF32
   bool adds = false;           ///< whether the product is added to y
   float factor = 1.0F;         ///< factor of the product
 
-  /// The product as one word, which differs if another algorithm may be the fastest.
+  /// The shape as one word: the key of its measured choice. Shapes for which different algorithms may be the fastest
+  /// have different keys.
   std::string key() const;
   /// Whether the epilogue is a relu, with or without a bias.
   bool has_relu() const { return epilogue == Epilogue::relu || epilogue == Epilogue::relu_bias; }
-  /// Whether y is one product of matrices without gaps, and nothing more but the epilogue.
+  /// Whether y is one product of two matrices without gaps between rows, without a factor and not added to y. It may
+  /// have an epilogue.
   bool is_plain() const { return batch == 1 && !adds && factor == 1.0F && ld_a == 0 && ld_b == 0 && ld_y == 0; }
   /// The number of multiplications of the whole batch.
   double multiplications() const {
     return static_cast<double>(m * batch) * static_cast<double>(n) * static_cast<double>(k);
   }
-  /// The bytes of the auxiliary tensor of the epilogue.
+  /// The bytes of the auxiliary tensor; 0 if the epilogue has none.
   std::size_t aux_bytes() const;
 };
 
 /// A product that is prepared for one shape. Its algorithm is the fastest that cuBLASLt proposes, measured once for
-/// each shape and kind of GPU. Matrices that do not begin at multiples of kAlignment bytes, such as some views, use
+/// each shape and model of GPU. Matrices that do not begin at multiples of kAlignment bytes, such as some views, use
 /// another algorithm, whose results may differ in their last bits.
 class Product {
  public:
-  /// Prepares the product for the calling thread's current device. Throws Error if cuBLASLt has no algorithm.
+  /// Prepares the product for the calling thread's current device; may block to measure. Throws Error if cuBLASLt has
+  /// no algorithm.
   explicit Product(const ProductShape& shape);
 
-  /// Prepares the product. Returns null if cuBLASLt has no algorithm with its epilogue.
+  /// Prepares the product like the constructor. Returns null where the constructor throws Error, such as for an
+  /// epilogue that cuBLASLt does not support.
   static std::unique_ptr<const Product> if_supported(const ProductShape& shape);
 
   bool has_bias() const;
-  /// The scratch memory that run() needs.
+  /// The bytes of scratch memory that run() needs.
   std::size_t workspace_bytes() const;
-  /// Launches the product. `bias` has n elements; `aux`, the auxiliary tensor, has the shape of y and begins at a
-  /// multiple of kAlignment bytes. The epilogue reads or writes them. y must not be a, b or the workspace.
+  /// Launches the product. `bias` has n elements; `aux`, the auxiliary tensor, must have the shape of y and begin at a
+  /// multiple of kAlignment bytes. The epilogue reads or writes both. y must not be a, b or the workspace. Throws Error
+  /// if `aux` is not aligned, if there is no algorithm for unaligned matrices, or if cuBLASLt refuses. Must be called
+  /// by one thread at a time, because run() changes desc_.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* aux = nullptr) const;
 
-  /// The most scratch memory of a product's algorithm.
+  /// The most scratch memory of an algorithm, in bytes.
   static constexpr std::size_t kMaxWorkspace = std::size_t{32} << 20;
   static constexpr std::uint32_t kAlignment = 16;
 
@@ -96,7 +104,7 @@ class Product {
   /// estimate of their speed.
   std::vector<cublasLtMatmulHeuristicResult_t> proposals(std::size_t factor_alignment, std::size_t result_alignment,
                                                          int count) const;
-  /// The scratch memory of the algorithms, and after it room for a bias.
+  /// The bytes of the two parts of the workspace: the scratch memory of the algorithms, and after it room for a bias.
   std::size_t algorithm_bytes() const;
   std::size_t bias_bytes() const;
   void copy_bias(cudaStream_t stream, const void* to, const void* from) const;

@@ -14,7 +14,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The number of multiplications of the runs that are timed together. There are at most kMaxRuns runs.
+/// The most multiplications of the runs that are timed together, unless one run has more. At most kMaxRuns runs are
+/// timed together.
 constexpr double kMultiplications = 2e9;
 // Times on an emulated GPU mean nothing. One run of each candidate shows that it can run.
 #ifdef TROUPE_EMULATED_CUDA
@@ -52,7 +53,7 @@ struct DestroyGraph {
 template <class Handle>
 using GraphHandle = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
 
-/// Captures `runs` runs one after the other.
+/// Captures `runs` runs, one after the other, as one graph.
 GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, const ProductTiming::Run& run) {
   check(cudaStreamBeginCapture(memory.stream, cudaStreamCaptureModeRelaxed), "beginning to capture");
   cudaGraph_t captured = nullptr;
@@ -72,7 +73,7 @@ GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, cons
   return GraphHandle<cudaGraphExec_t>(executable);
 }
 
-/// The name of the current device as one word.
+/// The model name of the current device as one word.
 std::string device_name() {
   static auto& mutex = *new std::mutex;
   static auto& names = *new std::map<int, std::string>;
@@ -119,7 +120,7 @@ std::byte* ProductTiming::allocate(std::size_t bytes) {
 
 void ProductTiming::prepare() {
   if (allocated_ != nullptr) return;
-  // Otherwise a capture of this thread would forbid allocations.
+  // If this thread is capturing another stream, CUDA would forbid the allocations below without this object.
   outside_.emplace();
   check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "making a stream");
   check(cudaEventCreate(&begin_), "making an event");
@@ -144,7 +145,7 @@ double ProductTiming::time_captured(const Run& run) {
   run(memory_);
   const auto graph = capture(memory_, runs_, run);
   float shortest = 0.0F;
-  // The first repetition warms up.
+  // Repetition 0 warms up; its time does not count.
   for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
     check(cudaEventRecord(begin_, memory_.stream), "timing");
     check(cudaGraphLaunch(graph.get(), memory_.stream), "timing");

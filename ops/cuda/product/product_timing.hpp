@@ -13,14 +13,14 @@ namespace troupe::cuda {
 
 struct ProductShape;
 
-/// The memory on which a product or a convolution is timed.
+/// The stream and the device memory on which a product or a convolution is timed.
 struct ProductMemory {
   cudaStream_t stream;
   std::byte *a, *b, *bias, *y, *workspace, *aux;
 };
 
-/// Times algorithms for one product, on memory and a stream of its own, which are allocated before the first
-/// measurement. Used by one thread, which may be capturing another stream.
+/// Times algorithms for one product or convolution, on a separate stream and separate memory, which the first
+/// measurement makes. Must be used by one thread, which may be capturing another stream.
 class ProductTiming {
  public:
   struct Sizes {
@@ -28,7 +28,7 @@ class ProductTiming {
     double multiplications;
     std::size_t aux = 0;  ///< bytes
   };
-  /// Launches the product once.
+  /// Launches the product or convolution once.
   using Run = std::function<void(const ProductMemory& memory)>;
 
   explicit ProductTiming(const Sizes& sizes);
@@ -38,8 +38,9 @@ class ProductTiming {
   ProductTiming(const ProductTiming&) = delete;
   ProductTiming& operator=(const ProductTiming&) = delete;
 
-  /// The time of one run in microseconds, the shortest of several, as part of captured work: the cost of a launch does
-  /// not count. Nothing if the run fails. Throws CannotMeasure if there is not enough memory.
+  /// The time of one run in microseconds; nothing if the run throws Error. Several runs are captured and launched
+  /// together, so that the cost of launches does not count; the shortest time of several such launches counts. Throws
+  /// CannotMeasure if the device has not enough memory.
   std::optional<double> measure(const Run& run);
 
  private:
@@ -49,15 +50,16 @@ class ProductTiming {
   double time_captured(const Run& run);
 
   Sizes sizes_;
-  int runs_;                               // timed together
-  std::optional<OutsideCapture> outside_;  // once the memory is allocated
+  int runs_;                               // the number of runs that are timed together
+  std::optional<OutsideCapture> outside_;  // empty before the first measurement
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   std::byte* allocated_ = nullptr;
   ProductMemory memory_{};
 };
 
-/// The number of the candidate for a key on a GPU like the current device, by the choices of this process; see
-/// MeasuredChoices::choose and default_choices_file. Throws Error if no candidate can be used.
+/// The number of the candidate that MeasuredChoices::choose() takes for the key and the model of the current GPU.
+/// Products and convolutions share one MeasuredChoices in this process, with the file default_choices_file(). Throws
+/// Error if no candidate can be used.
 std::size_t choose_on_device(const std::string& key, std::span<const std::string> candidates,
                              const MeasuredChoices::Measure& measure);
 

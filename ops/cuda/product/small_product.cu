@@ -6,18 +6,19 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The rows and columns of y that a block of small_product_kernel computes. Each warp computes all of them over its own
-/// terms, kSmallTerms at a time. A thread computes kSmallRows rows and kSmallColumns columns.
+/// A block of small_product_kernel computes a tile of kSmallTile rows and columns of y. Each warp of the block computes
+/// the whole tile over a share of the terms, kSmallTerms at a time; a thread of the warp computes kSmallRows rows and
+/// kSmallColumns columns of the tile. Then the sums of the warps are added.
 constexpr int kSmallTile = 16, kSmallTerms = 4, kSmallRows = 2, kSmallColumns = 4;
 constexpr int kSmallWarps = kBlock / kWarp;
 
-/// y [m, n] = a b, where a is [m, k] or, transposed, [k, m], and b is [k, n] or, transposed, [n, k]. All sizes are
-/// multiples of four.
+/// The sizes of y = a b: y is [m, n], a is [m, k] or, transposed, [k, m], and b is [k, n] or, transposed, [n, k]. All
+/// must be multiples of four.
 struct SmallSizes {
   std::int64_t m, n, k;
 };
 
-/// The memory layout of the factors. Aligned factors are loaded several elements at a time.
+/// The memory layout of the factors a and b. Aligned factors are loaded four elements at a time.
 template <bool kTransposedA, bool kTransposedB, bool kAligned>
 struct SmallLayout {
   static constexpr bool transposed_a = kTransposedA, transposed_b = kTransposedB;
@@ -33,20 +34,21 @@ struct SmallLayout {
   }
 };
 
-/// The lines of a factor that a block needs (rows of a or columns of b), over a chunk of kChunk terms. The registers of
-/// all threads hold them on their way to shared memory. With kLinesNext, the lines of a term are next to each other in
-/// memory; otherwise the terms of a line are.
+/// The kSmallTile lines of a factor that a block needs, rows of a or columns of b, over a chunk of kChunk terms. The
+/// threads of the block load a chunk to registers, and later store it to shared memory. With kLinesNext, neighboring
+/// elements in memory are those of neighboring lines for one term; without it, those of neighboring terms of one line.
 template <class Layout, bool kLinesNext, int kChunk>
 class SmallLines {
  public:
   /// The index of line i of the kCount lines that a thread of group `group` multiplies.
   template <int kCount>
   static __device__ int line_of_group(int group, int i) {
-    // Chosen so that the threads of a warp use different banks of shared memory.
+    // The order lets the threads of a warp use different banks of shared memory.
     return kLinesNext ? group * kCount + i : group + i * (kSmallTile / kCount);
   }
 
-  /// Begins to load the terms from `first` on, of a factor that has `lines` lines of `terms` terms.
+  /// Begins to load the chunk that begins at line `first_line` and term `first` of a factor with `lines` lines of
+  /// `terms` terms. Terms beyond the last are 0.
   __device__ void load_chunk(const float* factor, std::int64_t lines, std::int64_t terms, std::int64_t first_line,
                              std::int64_t first) {
     for (int i = 0; i < kLoads; ++i) {
@@ -65,7 +67,7 @@ class SmallLines {
       *lanes_of<float, 4>(shared + address(line, term)) = lanes_[i];
     }
   }
-  /// Loads four terms of the calling thread's lines from shared memory.
+  /// Loads kSmallTerms terms, from `term` on, of the calling thread's kCount lines from shared memory.
   template <int kCount>
   static __device__ void take(const float* shared, int group, int term, float (&taken)[kCount][kSmallTerms]) {
     if constexpr (kLinesNext) {
@@ -81,13 +83,14 @@ class SmallLines {
     }
   }
 
-  /// The shared memory of a chunk, in elements.
+  /// kPlaces is the shared memory of a chunk; kPitch is the distance between its terms with kLinesNext, else between
+  /// its lines. Both are in elements.
   static constexpr int kPitch = (kLinesNext ? kSmallTile : kChunk) + 4;
   static constexpr int kPlaces = (kLinesNext ? kChunk : kSmallTile) * kPitch;
 
  private:
   static constexpr int kLoads = kSmallTile * kChunk / 4 / kBlock;
-  /// The first element of a thread's load: the line of the tile, and the term.
+  /// The first of the four elements of a load, as the line in the tile and the term in the chunk.
   struct Place {
     int line, term;
   };
@@ -110,7 +113,7 @@ __global__ void __launch_bounds__(kBlock)
   using Columns = SmallLines<Layout, !Layout::transposed_b, kChunk>;
   constexpr int kSums = kSmallWarps * kSmallTile * kSmallTile;
   static_assert(kSums <= Rows::kPlaces + Columns::kPlaces);
-  // Holds both factors, and at the end the sums of the warps.
+  // Holds a chunk of both factors, and after the last chunk the sums of the warps.
   __shared__ Lanes<float, 4> memory[(Rows::kPlaces + Columns::kPlaces) / 4];
   auto* const shared = reinterpret_cast<float*>(memory);
   auto* const shared_columns = shared + Rows::kPlaces;
@@ -132,7 +135,7 @@ __global__ void __launch_bounds__(kBlock)
     rows.store_chunk(shared);
     columns.store_chunk(shared_columns);
     __syncthreads();
-    // These loads overlap the multiplications below.
+    // The loads of the next chunk overlap the multiplications below.
     if (first + kChunk < sizes.k) {
       rows.load_chunk(a, sizes.m, sizes.k, first_row, first + kChunk);
       columns.load_chunk(b, sizes.n, sizes.k, first_column, first + kChunk);
@@ -178,7 +181,7 @@ bool SmallProduct::suits(const ProductShape& shape) {
   const bool has_finish = shape.epilogue == Epilogue::none || shape.epilogue == Epilogue::bias || shape.has_relu();
   const bool is_float32 = shape.dtype == DType::float32 && shape.result == DType::float32;
   const bool has_lanes = shape.m % kMultiple == 0 && shape.n % kMultiple == 0 && shape.k % kMultiple == 0;
-  // Above this, cuBLASLt is always faster.
+  // Above this number of multiplications, cuBLASLt is always faster.
   constexpr double kMaxWork = 1 << 26;
   return shape.is_plain() && has_finish && is_float32 && has_lanes && shape.multiplications() <= kMaxWork;
 }

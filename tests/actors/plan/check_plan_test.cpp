@@ -28,7 +28,7 @@ std::string refusal(const std::function<void(Plan&)>& change) {
 TEST_CASE("a plan is checked before anything is spawned, and what is wrong is named") {
   CHECK(refusal([](Plan&) {}).empty());
   CHECK_THAT(refusal([](Plan& plan) { plan.segments.clear(); }), Contains("[plan] has no segments"));
-  CHECK_THAT(refusal([](Plan& plan) { plan.edges[0].consumers.clear(); }), Contains("nobody reads edge 'source'"));
+  CHECK_THAT(refusal([](Plan& plan) { plan.edges[0].consumers.clear(); }), Contains("edge 'source' has no consumer"));
   CHECK_THAT(refusal([](Plan& plan) { plan.edges[0].capacity = 0; }),
              Contains("edge 'source' cannot have 0 slots and 0 tokens"));
   CHECK_THAT(refusal([](Plan& plan) { plan.edges[0].initial_tokens = 2; }), Contains("1 slots and 2 tokens"));

@@ -15,7 +15,7 @@ TEST_CASE("a checked plan is complete and live") {
   CHECK_THROWS_WITH(CheckedPlan(chain_plan(1, 1, record)), Contains("[plan] has no segments"));
   auto unread = split(chain_plan(1, 1, record));
   unread.edges[0].consumers.clear();
-  CHECK_THROWS_WITH(CheckedPlan(unread), Contains("[plan] nobody reads edge 'source'"));
+  CHECK_THROWS_WITH(CheckedPlan(unread), Contains("[plan] edge 'source' has no consumer"));
   Plan loop;
   const auto source = loop.add(counting_source("source", 1));
   const auto self = loop.add(function_actor("self", 1, [](const Firing&) {}));

@@ -165,7 +165,7 @@ TEST_CASE("what cannot run is refused before anything is spawned") {
   Plan unread;
   const auto source = unread.add(counting_source("source", 1));
   unread.edge_of(source, 0);
-  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(unread)), Contains("nobody reads edge 'source'"));
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(unread)), Contains("edge 'source' has no consumer"));
   Plan idle;
   idle.add(PlanActor{.name = "idle"});
   CHECK_THROWS_WITH(SpawnedPlan(runtime, split(idle)), Contains("'idle' has nothing to do"));
