@@ -6,8 +6,9 @@ namespace troupe {
 
 namespace {
 
-// Inputs: queries, keys, values, and optionally a mask. Attributes: heads, causal. Outputs: the result, and for the
-// gradient float32 [B, heads, T], for every query the logarithm of the sum of the exponentials of its scores.
+// Inputs: queries, keys, values, and optionally a mask. Attributes: heads, causal. Outputs: the result, and a float32
+// [B, heads, T] that the gradient reads: for every query of every head the logarithm of the sum of the exponentials of
+// its scores.
 std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   for (std::size_t i = 0; i < 3; ++i) {

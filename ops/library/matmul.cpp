@@ -27,7 +27,7 @@ void expect_leading_axes(const OpInputs& inputs) {
 }
 
 // Inputs: a, b and optionally a bias of the dtype of the result. Attributes: transpose_a, transpose_b, relu (true if a
-// relu is applied last), and optionally kFloat32Result.
+// relu is applied last), and optionally kFloat32Result, with which the result of 16-bit floats is float32.
 std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   inputs.expect_float(0);
@@ -85,7 +85,7 @@ std::int64_t multiply_adds_of_matmul(const OpCall& call) {
   return call.inputs[0].shape.elements() * call.outputs[0].shape.back(0);
 }
 
-// The result is a sum over all leading axes. It is float32 also for 16-bit inputs.
+// The shape rule of outer_sum. The result is a sum over all axes but the last, and is float32 also for 16-bit inputs.
 std::vector<TensorInfo> infer_outer_sum(const OpInputs& inputs) {
   inputs.expect_floats(2);
   for (std::size_t i = 0; i < 2; ++i) {

@@ -29,7 +29,7 @@ Shape pooled_shape(const OpInputs& inputs) {
 }
 
 // Attributes: kernel_size, stride, padding, and relu: true if a relu is applied last. Outputs: the pooled images, and
-// the position of the largest element in each window.
+// the position of the largest element in each window, or kNoPlace if the window passes no gradient on.
 std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   const auto y = pooled_shape(inputs);
   if (inputs.attributes.integer("kernel_size") > kMaxKernelSize)
