@@ -9,8 +9,8 @@ namespace troupe {
 namespace {
 
 /// The largest number of classes for which the gradient is computed from the logits. The kernel reads a row of logits
-/// three times: for the maximum, the sum and the result. Longer rows may not stay in the cache meanwhile, and a kernel
-/// reads log probabilities only once.
+/// three times: for the maximum, the sum and the result. A longer row may leave the cache between these reads. Log
+/// probabilities are read only once.
 constexpr std::int64_t kMaxClasses = 1024;
 
 /// True if node i is the gradient of a softmax_cross_entropy and can be computed from the logits: there are at most

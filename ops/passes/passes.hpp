@@ -52,14 +52,15 @@ Graph cross_entropy_of_logits(const Graph& graph);
 Graph fuse_gelu_products(const Graph& graph);
 
 /// Fuses element-wise ops whose results have one shape into one op, fused_elementwise, if nothing else reads the values
-/// between them. One op takes up to 16 others and up to 8 inputs.
+/// between them. A fused_elementwise consists of up to 16 ops and has up to 8 inputs.
 Graph fuse_elementwise(const Graph& graph);
 
 /// Changes a training graph to compute in a 16-bit float `dtype` between products, and adds casts between 16-bit and
-/// float32 values. Products, convolutions and their gradients take 16-bit factors. Element-wise ops, pools and other
-/// ops whose HalfRole (ops/graph/op.hpp) is `follows` take 16 bits if all of their float32 inputs with the batch axis B
-/// are 16-bit. Everything else stays float32: parameters, sums over the batch such as the gradients of parameters, and
-/// the outputs of the graph. All 16-bit readers of a parameter share one cast.
+/// float32 values. Products, convolutions and their gradients take 16-bit factors if one factor has the batch axis B.
+/// reduce_sum and reduce_mean read 16-bit values and give float32. Element-wise ops, pools and other ops whose HalfRole
+/// (ops/graph/op.hpp) is `follows` take 16 bits if all of their float32 inputs with the batch axis B are 16-bit.
+/// Everything else stays float32: parameters, sums over the batch such as the gradients of parameters, and the outputs
+/// of the graph. All 16-bit readers of a parameter share one cast.
 Graph compute_in(const Graph& graph, DType dtype);
 
 /// Optimizes a whole graph for a device on which every kernel launch has a cost. With a 16-bit `compute` dtype it
