@@ -11,8 +11,8 @@ namespace troupe::cpu {
 namespace {
 
 // The channels of a pixel are contiguous and often few. Loops treat pixels_together() neighboring pixels as one pixel
-// with more channels, so that they are long enough for wide vectors: as many pixels as have up to kWidth elements
-// together, but at least one.
+// with more channels, so that the loops are long enough for wide vectors. These pixels have up to kWidth elements
+// together, unless a single pixel has more.
 constexpr std::int64_t kWidth = 64;
 // The largest number of terms that are added up in float before their sum is added to a sum in double.
 constexpr std::int64_t kFloatAdditions = 64;

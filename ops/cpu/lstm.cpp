@@ -10,7 +10,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The product of one time step, y = x weights, where x is [rows, k] and `weights` is [k, n] and lies in memory with
+/// The product of one time step, y = x * weights, where x is [rows, k] and `weights` is [k, n] and lies in memory with
 /// `strides`. begin() reorders the weights once, for all time steps, into the layout that oneDNN prefers.
 class StepProduct {
  public:

@@ -56,7 +56,8 @@ PrimitiveKernel make_product(const Product& product, bool has_bias) {
   kernel.run(context, inputs, outputs);
 }
 
-// The kernel of matmul_relu_grad. It runs the kernels of matmul and relu_grad, which gives the bits of these ops.
+// The kernel of matmul_relu_grad. It runs the kernels of matmul and relu_grad one after the other, so the result has
+// the bits of these ops.
 class MatmulReluGrad final : public Kernel {
  public:
   explicit MatmulReluGrad(const OpCall& call)

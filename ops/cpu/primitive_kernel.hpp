@@ -36,8 +36,8 @@ class PrimitiveKernel final : public Kernel {
   /// primitive to its own.
   struct Conversion {
     OnednnCall call;
-    std::size_t copy_at,
-        scratch_at;  // offsets in scratch memory: converted tensor, scratch of `call`
+    // Offsets in scratch memory: of the converted copy of the tensor, and of the memory in which `call` works.
+    std::size_t copy_at, scratch_at;
   };
   /// An argument of the primitive, and the input or output of the call that is passed as this argument.
   struct Argument {

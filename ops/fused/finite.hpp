@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-// Ops that make flags, float32 scalars of 0 or 1 by which updates decide on the device whether they are applied, and
-// ops that check values for debugging.
+// Ops that make flags, float32 scalars of 0 or 1 by which updates decide on the device whether they are applied; a
+// check for debugging; and an op that orders computations.
 
 /// Returns 1 if all elements of all `values`, which must be float32, are finite, else 0. An empty tensor counts as
 /// finite. The op has no gradient.

@@ -6,7 +6,7 @@ namespace troupe {
 
 struct Conv2dOptions {
   std::int64_t stride = 1;
-  /// Rows and columns of zeros added on every side of an image.
+  /// The number of rows or columns of zeros added on every side of an image.
   std::int64_t padding = 0;
   /// Number of groups. The channels of the images and of the result are split into this many equal parts, and part i of
   /// the result is computed from part i of the images only. One group per channel makes a depthwise convolution.

@@ -26,7 +26,7 @@ Value max_pool(Value x, MaxPoolOptions options = {});
 inline constexpr std::int32_t kNoPlace = 255;
 
 struct AveragePoolOptions {
-  /// Rows and columns of a window.
+  /// The number of rows of a window, which is also the number of its columns.
   std::int64_t kernel_size = 2;
   std::int64_t stride = 2;
   /// The number of rows or columns added on every side of an image. It must be less than the kernel size and at most

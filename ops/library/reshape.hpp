@@ -23,8 +23,8 @@ Value view_at(Value x, std::int64_t offset, const Shape& shape);
 /// pack_offsets (ops/core/shape.hpp) gives the offsets. The values must be float32 and must not have the batch axis B.
 /// The op has no gradient.
 Value pack(std::span<const Value> values);
-/// Returns a view into `block` for each of `values`, of its shape. The block must have the layout of the result of
-/// pack(values).
+/// Returns, for each of `values`, a view into `block` with the shape of that value. The block must have the layout of
+/// the result of pack(values).
 std::vector<Value> unpacked(Value block, std::span<const Value> values);
 
 /// The sum of x over all replicas, which overwrites x. x must not have the batch axis B. A communicator computes the

@@ -16,7 +16,7 @@ using List = std::vector<std::int64_t>;
 // overflow.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 
-// Attributes: the lists begin and size, by axis. At the batch axis they hold 0 and kBatch.
+// The shape rule of slice. Attributes: the lists begin and size, by axis. At the batch axis they hold 0 and kBatch.
 std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);
@@ -54,7 +54,7 @@ bool holds(DType dtype, double value) {
   return dtype == DType::float32;
 }
 
-// Attributes: the lists before and after, by axis, and value, the number with which x is padded.
+// The shape rule of pad. Attributes: the lists before and after, by axis, and value, the number with which x is padded.
 std::vector<TensorInfo> infer_pad(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);
@@ -113,8 +113,8 @@ std::vector<TensorInfo> infer_slice_rows(const OpInputs& inputs) {
   return {{inputs.shape(0).with_rows(size), DType::float32}};
 }
 
-// Inputs: dy [size, ...], the batch info, and x, which gives the number of rows of this replica. Attributes: begin,
-// size. Output: the gradient of x.
+// The shape rule of slice_rows_grad. Inputs: dy [size, ...], the batch info, and x, which gives the number of rows of
+// this replica. Attributes: begin, size. Output: the gradient of x.
 std::vector<TensorInfo> infer_slice_rows_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   inputs.expect_batch_info(1);

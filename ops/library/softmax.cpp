@@ -21,7 +21,8 @@ void expect_logits(const OpInputs& inputs) {
   if (logits.back(0) < 1) inputs.refuse("needs at least one class");
 }
 
-// Inputs: logits, labels. Attributes: smoothing, and optionally `ignored`, a label. Outputs: losses, log probabilities.
+// The shape rule of softmax_cross_entropy. Inputs: logits, labels. Attributes: smoothing, and optionally `ignored`, a
+// label. Outputs: losses, log probabilities.
 std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
   expect_logits(inputs);
   const auto smoothing = inputs.attributes.number("smoothing");
@@ -29,9 +30,9 @@ std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
   return {{inputs.shape(1), DType::float32}, inputs[0]};
 }
 
-// Inputs: dloss, logits, labels, and optionally the batch info. With the batch info dloss is a scalar, the gradient of
-// the mean of the losses over the whole batch; without it dloss has one element per label. Attributes: those of
-// softmax_cross_entropy. Output: the gradient of the logits.
+// The shape rule of softmax_cross_entropy_logits_grad. Inputs: dloss, logits, labels, and optionally the batch info.
+// With the batch info dloss is a scalar, the gradient of the mean of the losses over the whole batch; without it dloss
+// has one element per label. Attributes: those of softmax_cross_entropy. Output: the gradient of the logits.
 std::vector<TensorInfo> infer_cross_entropy_logits_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   inputs.expect_dtype(1, DType::float32);

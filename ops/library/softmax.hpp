@@ -16,7 +16,7 @@ Value softmax(Value x);
 Value log_softmax(Value x);
 
 struct CrossEntropy {
-  Value loss;               ///< float32 [...]; without smoothing minus the log probability of the label, or 0
+  Value loss;               ///< float32 [...]; 0 for an ignored label
   Value log_probabilities;  ///< float32 [..., C], log_softmax of the logits
 };
 

@@ -66,8 +66,8 @@ Graph fuse(const Graph& graph, std::initializer_list<const OpDef*> ops, AddendOf
     const auto& node = graph.nodes()[first];
     if (std::ranges::find(ops, node.op) == ops.end() || node.attributes.flag("relu")) continue;
     auto [fused, last] = run_of(graph, uses, first, addend_of);
-    // Two runs may end in the same node, such as the addition of the results of two batch norms. The run that begins
-    // first gets the node.
+    // Two Runs may end in the same node, such as the addition of the results of two batch norms. The Run whose first
+    // node comes first gets the node.
     if (last == first || is_last[last]) continue;
     is_last[last] = true;
     for (int i = first; i != last; i = uses.only_reader(graph.nodes()[i].outputs[0])) changes.drop(i);

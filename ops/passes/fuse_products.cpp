@@ -9,10 +9,10 @@ namespace troupe {
 
 namespace {
 
-/// The passes fuse_relu_products, fuse_backward_epilogues and fuse_gelu_products. An activation is fused with the
-/// product that computes its input. The gradient of an activation is fused with the product that computes its dy, and
-/// with the sum of the gradient over its rows. Only products in which one matrix multiplies all rows of the other
-/// factor are fused.
+/// The passes fuse_relu_products, fuse_backward_epilogues and fuse_gelu_products. A gelu_tanh is fused with the product
+/// that computes its input. The gradient of a gelu_tanh is fused with the product that computes its dy and, if it is
+/// float32, with the sum of the gradient over its rows. The gradient of a relu is fused with one of them, the product
+/// or the sum. Only products in which one matrix multiplies all rows of the other factor are fused.
 class ProductFuser {
  public:
   explicit ProductFuser(const Graph& graph)
@@ -25,8 +25,8 @@ class ProductFuser {
   }
   Graph finish() const { return changes_.finish(); }
 
-  /// Fuses the gradient of a relu with the product that computes its dy, if product_before() finds that product and it
-  /// is float32.
+  /// Fuses the gradient of a relu with the product that computes its dy, if product_before() finds that product and the
+  /// product and its factors are float32.
   void fuse_relu_gradient(int gradient) {
     const auto product = product_before(gradient);
     const auto is_float32 = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
@@ -81,9 +81,9 @@ class ProductFuser {
            graph_.info(node.inputs[1]).shape.rank() == 2;
   }
 
-  /// The product that computes input 0, the dy, of a gradient. Returns -1 unless the product can be computed at the
-  /// place of the gradient: is_row_product() is true, it has no bias, nothing else reads it, and no update between the
-  /// two nodes overwrites a factor.
+  /// The index of the product that computes input 0, the dy, of a gradient. Returns -1 unless the product can be
+  /// computed at the place of the gradient: is_row_product() is true, it has no bias, nothing else reads it, and no
+  /// update between the two nodes overwrites a factor.
   int product_before(int gradient) const {
     const auto product = producer_of(node(gradient).inputs[0]);
     const auto& factors = node(product).inputs;

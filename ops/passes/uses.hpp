@@ -40,7 +40,7 @@ class Uses {
  private:
   const Graph& graph_;
   std::vector<std::vector<int>> readers_;  // by value, the nodes that read it
-  std::vector<int> overwritten_by_;        // by value that owns its memory, the node that updates it or -1
+  std::vector<int> overwritten_by_;        // by value that owns memory, the update of that memory or -1
 };
 
 }  // namespace troupe
