@@ -26,8 +26,8 @@ struct Window {
   std::int32_t first_place;
 };
 
-/// The sizes of the images x [rows, height, width, channels] and of their pooled images [rows, pooled_height,
-/// pooled_width, channels].
+/// The attributes of a max pooling, and the sizes of its images x [rows, height, width, channels] and pooled images
+/// [rows, pooled_height, pooled_width, channels].
 struct Pooling {
   std::int64_t rows, height, width, channels, pooled_height, pooled_width, kernel_size, stride, padding;
   bool relu;

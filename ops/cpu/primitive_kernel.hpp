@@ -36,7 +36,8 @@ class PrimitiveKernel final : public Kernel {
   /// primitive to its own.
   struct Conversion {
     OnednnCall call;
-    // Offsets in scratch memory: of the converted copy of the tensor, and of the memory in which `call` works.
+    // Offsets in scratch memory: of the copy of the tensor in the primitive's layout, and of the memory in which `call`
+    // works.
     std::size_t copy_at, scratch_at;
   };
   /// An argument of the primitive, and the input or output of the call that is passed as this argument.

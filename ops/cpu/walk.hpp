@@ -17,8 +17,8 @@ class Walk {
   static constexpr std::size_t kMaxArrays = 3;
   /// One number for each array.
   using Numbers = std::array<std::int64_t, kMaxArrays>;
-  /// The number of elements along an axis, and for each array the distance, in its own units, from one element to the
-  /// next along the axis.
+  /// The number of elements along an axis, and for each array the distance from one element to the next along the axis,
+  /// in units that the caller chooses, such as bytes.
   struct Axis {
     std::int64_t size;
     Numbers strides;

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 /// The shape and dtype of a matmul of the first `count` inputs, in which one matrix multiplies all rows of input 0.
-/// Refuses inputs and attributes that describe another product.
+/// Throws Error if the inputs and attributes describe another product, such as one with a relu.
 TensorInfo infer_row_product(const OpInputs& inputs, std::size_t count) {
   if (inputs.attributes.flag("relu")) inputs.refuse("the product has a relu already");
   const auto product = kMatmul.infer({inputs.op, inputs.infos.first(count), inputs.attributes}).at(0);

@@ -7,8 +7,8 @@ namespace troupe {
 
 namespace {
 
-/// The number of channels C of input `x`. Refuses an input that is not float32 [B, ..., C] with B the batch and at
-/// least one element in a row.
+/// The number of channels C of input `x`. Throws Error for an input that is not float32 [B, ..., C] with B the batch
+/// and at least one element in a row.
 std::int64_t expect_channels(const OpInputs& inputs, std::size_t x) {
   inputs.expect_dtype(x, DType::float32);
   const auto& shape = inputs.shape(x);

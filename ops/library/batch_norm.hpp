@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// The statistics of every channel: those of the whole batch, which is the rows of all replicas, or others, such as
-/// running means.
+/// Statistics of every channel: those of the whole batch, which is the rows of all replicas, or running averages of
+/// them.
 struct BatchMoments {
   Value mean;      ///< float32 [C]
   Value variance;  ///< float32 [C], the mean squared distance from the mean

@@ -8,8 +8,8 @@ namespace troupe {
 
 namespace {
 
-/// The height or width of the result, for images of height or width `size`. Refuses a kernel larger than the padded
-/// image.
+/// The height or width of the result, for images of height or width `size`. Throws Error if the kernel is empty or
+/// larger than the padded image.
 std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t kernel_size) {
   const auto padded = size + 2 * inputs.attributes.integer("padding");
   if (kernel_size < 1 || padded < kernel_size) inputs.refuse("the kernel is larger than the padded image");

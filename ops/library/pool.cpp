@@ -11,7 +11,8 @@ namespace {
 constexpr std::int64_t kMaxKernelSize = 15;
 static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
-/// The shape of the pooled images. Refuses attributes that are out of range and windows larger than the padded image.
+/// The shape of the pooled images. Throws Error if an attribute is out of range, or a window is larger than the padded
+/// image.
 Shape pooled_shape(const OpInputs& inputs) {
   inputs.expect_floats(1);
   inputs.expect_rank(0, 4);

@@ -47,7 +47,7 @@ class ElementwiseFuser {
   }
 
   /// Adds node i to the group whose members are the only readers of the node. Begins a new group with node i if there
-  /// is no such group, or add() refuses the node.
+  /// is no such group, or add() returns false.
   void place(int i) {
     auto number = group_reading(i);
     if (number < 0 || !add(groups_[number], i)) {
