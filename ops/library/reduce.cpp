@@ -12,8 +12,8 @@ namespace troupe {
 
 namespace {
 
-// The shape rule of all reductions. It removes the axes that the attribute `axes` lists. The result is float32 for
-// every float dtype of the input.
+// The shape rule of reduce_sum, on which the rules of the other reductions are built. It removes the axes that the
+// attribute `axes` lists. The result is float32 for every float dtype of the input.
 std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   inputs.expect_floats(1);
   const auto& shape = inputs.shape(0);

@@ -43,7 +43,7 @@ std::vector<Value> grad_slice(const OpGradient& g) {
 }
 
 /// True if a tensor of the dtype can be padded with `value`: always for float32, never for 16-bit floats, and for
-/// integers if the dtype and a double hold the value exactly.
+/// integers if `value` is an integer in the range of the dtype, for int64 within -2^53 .. 2^53.
 bool holds(DType dtype, double value) {
   const auto is_integer_in = [value](double least, double most) {
     return value >= least && value <= most && value == std::floor(value);
