@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// A receiver of values that turns them into bytes; Hash and ByteString derive from it. One function that adds the
-/// parts of an object to a ByteSequence thus serves hashes and comparisons. Two sequences of values of the same types
-/// have equal bytes if and only if the values are equal.
+/// Base class of Hash and ByteString: turns values into a sequence of bytes. A function that adds the parts of an
+/// object to a ByteSequence thus serves both hashes and comparisons. Two sequences of values of the same types, added
+/// by add(), have equal bytes if and only if the values are equal.
 class ByteSequence {
  public:
   virtual ~ByteSequence() = default;
