@@ -15,8 +15,8 @@ void add_to(ByteSequence& sequence, const TensorInfo& info);
 void add_to(ByteSequence& sequence, const Attributes& attributes);
 void add_to(ByteSequence& sequence, const OpCall& call);
 void add_to(ByteSequence& sequence, const Initializer& initializer);
-/// Adds shape, dtype and elements of a tensor, or a mark for an empty handle. Blocks until elements in device memory
-/// are copied to the host.
+/// Adds the shape, dtype and elements of a tensor; for an empty handle, adds only a mark that the handle is empty.
+/// Blocks until elements in device memory are copied to the host.
 void add_to(ByteSequence& sequence, const Tensor& tensor);
 
 /// The hash of op, attributes, shapes and dtypes of a call.
