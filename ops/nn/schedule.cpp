@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// The shape rule of learning_rate and step_number. Input: the batch info. Output: a scalar of the dtype.
+/// The shape rule of learning_rate and step_number. Input: the batch info. Output: a scalar of `dtype`.
 template <DType dtype>
 std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
@@ -95,7 +95,7 @@ double Schedule::at(std::int64_t step) const {
   return rate;
 }
 
-/// Returns the rate times min((step + 1) / warm_up, 1); without a warm-up the rate itself.
+/// Returns rate * min((step + 1) / warm_up, 1); returns `rate` itself if `warm_up` is 0.
 Value Schedule::warm_up_of(Value rate, Value batch_info) const {
   return warm_up == 0 ? rate : mul(rate, constant(1.0).with_warm_up(warm_up).apply(batch_info));
 }
