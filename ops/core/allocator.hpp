@@ -10,7 +10,7 @@
 namespace troupe {
 
 /// Allocates the memory of CPU tensors in blocks aligned to 64 bytes. Keeps up to 256 MiB of released blocks for reuse,
-/// so that building the same plan again needs few system allocations. Thread-safe.
+/// so that repeated allocations of the same sizes need few system allocations. Thread-safe.
 class Allocator {
  public:
   static constexpr std::size_t kAlignment = 64;
@@ -21,7 +21,8 @@ class Allocator {
   enum class Contents { zeros, any };
   /// Returns a block of at least `bytes` bytes; null for 0 bytes. Throws Error if the process is out of memory.
   std::byte* allocate(std::size_t bytes, Contents contents = Contents::zeros);
-  /// Releases a block that came from `allocate(bytes)`; ignores null.
+  /// Releases a block that came from `allocate(bytes)`: caches it for reuse, or frees it if the cache is full. Ignores
+  /// null.
   void release(std::byte* block, std::size_t bytes) noexcept;
 
   /// Bytes of the blocks in use, each rounded up to the alignment. Cached blocks do not count.
@@ -51,7 +52,7 @@ class Allocator {
   std::atomic<std::size_t> peak_{0};
 };
 
-/// The allocator of all CPU tensors of this process. It outlives the last tensor.
+/// Returns the allocator of all CPU tensors of this process. The allocator outlives the last tensor.
 const std::shared_ptr<Allocator>& cpu_allocator();
 
 /// Returns at least `bytes` bytes of memory from cpu_allocator(); null for 0 bytes. The last handle releases the

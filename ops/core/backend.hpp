@@ -31,7 +31,8 @@ class Backend {
 
   /// Returns a new stream on a device. Throws Error if the device does not exist.
   virtual std::unique_ptr<Stream> make_stream(Device device) = 0;
-  /// Blocks until all work launched on any stream of the device is complete.
+  /// Blocks until all work launched on any stream of the device is complete. Rethrows the error of work that has
+  /// failed.
   virtual void synchronize(Device device) = 0;
 
   /// The table of the kernels that run on devices of this type; see ops/graph/kernel.hpp.

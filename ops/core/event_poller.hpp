@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// A thread that polls events and calls back when they are done, for backends whose events have no callbacks. The
-/// thread sleeps while it watches no event. Thread-safe.
+/// Owns a thread that polls events and runs their callbacks when they are done, for backends whose events have no
+/// callbacks. The thread sleeps while it watches no event. Thread-safe.
 class EventPoller {
  public:
   EventPoller() = default;
@@ -49,7 +49,7 @@ class EventPoller {
   std::vector<Watched> added_;
   bool ending_ = false, working_ = false;
   std::thread thread_;
-  std::vector<Watched> watched_;  // only the poller's thread uses it, without the lock
+  std::vector<Watched> watched_;  // used only by the poller's thread, without `mutex_`
 };
 
 }  // namespace troupe

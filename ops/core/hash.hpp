@@ -16,7 +16,7 @@ class ByteSequence {
  public:
   virtual ~ByteSequence() = default;
 
-  /// Adds `count` bytes without their number, unlike add() of a text.
+  /// Adds `count` bytes, but not the number `count`, unlike add() of a text, which adds its length.
   virtual void add_bytes(const void* bytes, std::size_t count) = 0;
   /// Adds a text with its length, so that "ab" and "c" differ from "a" and "bc".
   void add(std::string_view text);

@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// The initial values of a parameter. The bits depend only on the initializer and on (seed, stream, shape), not on the
-/// device or the replica.
+/// The rule for the initial values of a parameter. The bits of the values depend only on the initializer and on the
+/// seed, stream and shape that fill() gets, not on the device or the replica.
 struct Initializer {
   enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform, uniform, normal };
 
@@ -33,8 +33,9 @@ struct Initializer {
 
   /// Sets the elements of a tensor, which must be float32 and in host memory. The fan out is the last size of the
   /// shape, the fan in the size before it; both are multiplied by all other sizes, which for the weights of a
-  /// convolution are the height and width of the kernel. Each parameter of a model should have its own `stream`. Throws
-  /// Error if the kind depends on a fan and the tensor has fewer than two axes.
+  /// convolution are the height and width of the kernel. Random numbers come from the random stream (seed, stream);
+  /// each parameter of a model should have its own. Throws Error if the kind depends on a fan and the tensor has fewer
+  /// than two axes.
   void fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream) const;
 
   bool operator==(const Initializer&) const = default;

@@ -43,14 +43,16 @@ class MeasuredChoices {
   /// reported on stderr. Throws Error if no candidate can be used.
   std::size_t choose(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 
-  /// The number of keys for which this object has measured candidates.
+  /// The number of keys for which this object has measured the candidates, rather than found a choice or failed to
+  /// measure.
   std::size_t measured() const;
 
  private:
   void read();
   void write();
   void warn_once(const std::string& problem);
-  /// The index of the candidate that was chosen before for the key; nothing if there is none or it is not in the list.
+  /// The index of the candidate that was chosen before for the key; nothing if none was chosen or the chosen one is not
+  /// in `candidates`.
   std::optional<std::size_t> earlier_choice(const std::string& key, std::span<const std::string> candidates) const;
   std::size_t choose_new(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 

@@ -82,13 +82,13 @@ class Stream {
 
   Device device() const { return device_; }
 
-  /// Returns an event that is done once all work launched so far is.
+  /// Returns an event that is done once all work launched so far on this stream is complete or has failed.
   virtual Event record() = 0;
   /// Returns an event as record() does. If the backend measures time, the event also has the time at which the device
   /// reaches it, for State::time_since(). Costs more than record().
   virtual Event record_with_time() { return record(); }
-  /// Makes work launched from now on begin after the event, which may belong to another stream or device. Does not
-  /// block the calling thread.
+  /// Makes work that is launched from now on begin only after the event is done. The event may belong to another stream
+  /// or device. Does not block the calling thread.
   virtual void wait(const Event& event) = 0;
   /// Launches a copy of `bytes` bytes. `from` and `to` must not overlap; each must lie in host memory or on a device of
   /// the stream's type.
@@ -98,7 +98,7 @@ class Stream {
 
   /// True if the stream can capture work.
   virtual bool can_capture() const { return false; }
-  /// From this call to end_capture(), captures kernels, copies and writes of zeros instead of running them. record()
+  /// Begins a capture: until end_capture(), kernels, copies and writes of zeros are captured instead of run. record()
   /// and wait() must not be called meanwhile. Throws Error if the stream cannot capture work.
   virtual void begin_capture() { refuse_capture(); }
   /// Begins a launch, a group of captured work: all work captured up to the next call of this function, or to

@@ -63,8 +63,8 @@ class Tensor {
     return from<T>(Shape{}, std::span<const T>(&value, 1));
   }
 
-  /// A view: the same memory from `byte_offset` on, under another shape. Throws Error if the view reaches past the end
-  /// of this tensor's memory.
+  /// A view: a tensor with the memory of this tensor from `byte_offset` on, and another shape. Throws Error if the view
+  /// reaches past the end of this tensor's memory.
   Tensor view(const Shape& shape, std::size_t byte_offset = 0) const { return view(shape, dtype(), byte_offset); }
   /// A view with another shape and dtype. Throws Error if the view reaches past the end of this tensor's memory.
   Tensor view(const Shape& shape, DType dtype, std::size_t byte_offset) const;
@@ -97,10 +97,10 @@ class Tensor {
   /// True if the host may read and write the elements.
   bool host_accessible() const { return body().host_accessible; }
 
-  /// The address of the elements on the device, for kernels and copies; may be null if there are no elements. The
-  /// handle must not be empty, which is not checked.
+  /// The address of the elements on the device, for kernels and copies; may be null if there are no elements. Does not
+  /// check that the handle is not empty, which the caller must ensure.
   std::byte* address() const TROUPE_LIFETIMEBOUND { return body_->data; }
-  /// The elements as bytes. Throws Error if the host cannot access them.
+  /// The address of the elements as bytes. Throws Error if the host cannot access the elements.
   const std::byte* raw() const TROUPE_LIFETIMEBOUND { return mutable_raw(); }
   std::byte* mutable_raw() const TROUPE_LIFETIMEBOUND {
     if (!host_accessible()) [[unlikely]]

@@ -40,7 +40,7 @@ class ShardLayout {
   /// The number of batches of an epoch: the largest number that any shard needs to provide all of its rows. Throws
   /// Error if a batch has fewer rows than there are shards.
   std::int64_t batches(std::int64_t batch_rows) const;
-  /// The rows of a batch that the shard of this process provides.
+  /// The rows that the shard of this process provides to a batch.
   struct Share {
     std::int64_t first = 0;  ///< index of the first of these rows in the order of the shard
     std::int64_t rows = 0;

@@ -118,7 +118,8 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   if (column.write) throw Error("dataset", "field '" + field + "' is written by a function, and cannot be scaled");
   if (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32)
     throw Error("dataset", "only uint8 and float32 can be scaled, not " + to_string(fields()[index]));
-  // This scaling and an earlier one are combined: y = (x scale1 + shift1) scale2 + shift2.
+  // The column keeps one scaling, so this scaling and an earlier one are combined: y = (x scale1 + shift1) scale2 +
+  // shift2.
   column = {column.array, column.first, true, column.scale * scale, column.shift * scale + shift};
   auto fields_changed = fields();
   fields_changed[index].info.dtype = DType::float32;

@@ -38,9 +38,9 @@ class Dataset {
   /// the same name.
   static Dataset from_arrays(const Arrays& arrays);
   /// Makes a data set of labeled samples with two fields. `features` [N, ...] must be uint8 or float32; the field
-  /// "features" holds them as float32 `features * scale + shift`. `labels` must be int32 [N] with values in [0,
-  /// classes); they are the field "labels". Throws Error if the numbers of rows differ, a label is out of range, or a
-  /// dtype or shape is another.
+  /// "features" holds float32 `features * scale + shift`. `labels` must be int32 [N] with values in [0, classes); the
+  /// field "labels" holds them. Throws Error if the numbers of rows differ, a label is out of range, or `features` or
+  /// `labels` has another dtype or number of axes.
   Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale = 1.0F, float shift = 0.0F);
 
   /// The windows into which a sequence is cut: `rows` windows of `times` elements, each of which begins at the end of
@@ -111,9 +111,9 @@ class Dataset {
   /// shards. Trainers call this function if the sharding is `file` or `off`. Throws Error if the layout has another
   /// number of rows for this shard.
   Dataset in_layout(ShardLayout layout) const;
-  /// Keeps only the first `rows` samples. Throws Error for data in streams.
+  /// Keeps only the first `rows` samples, or all if there are fewer. Throws Error for data in streams.
   Dataset take(std::int64_t rows) const;
-  /// Removes the first `rows` samples. Throws Error for data in streams.
+  /// Removes the first `rows` samples, or all if there are fewer. Throws Error for data in streams.
   Dataset skip(std::int64_t rows) const;
 
   std::int64_t rows() const { return rows_; }
@@ -140,7 +140,7 @@ class Dataset {
     bool scaled;  ///< true: batches hold float32 `row * scale + shift`
     float scale, shift;
   };
-  /// The stored samples of the field with index `field`; nothing if a function writes the field.
+  /// The samples of the field with index `field` as they are stored; nothing if a function writes the field.
   std::optional<StoredField> stored(std::size_t field) const;
 
   /// Returns a text with the number of rows, the batch size, the shuffle buffer and the streams, and for each field its
@@ -148,9 +148,10 @@ class Dataset {
   /// data. If a function writes the field, the hash is of at most 4 of its rows.
   std::string content() const;
 
-  /// True if epochs differ in the order of their samples.
+  /// True if the order of the samples differs from epoch to epoch.
   bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
-  /// The indices of the samples in the order in which an epoch visits them. Each shard has an order of its own.
+  /// The indices of the samples in the order in which an epoch visits them. A shuffled order depends on the seed, the
+  /// epoch and the number of the shard.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
   /// Copies the field with index `field` of the given samples into `to`, a tensor [samples, ...] of the dtype of the
   /// field in batches. Throws Error if a sample does not exist or the tensor has another dtype or number of elements.
@@ -169,7 +170,7 @@ class Dataset {
     std::shared_ptr<const WriteRow> write = {};
   };
   Dataset() = default;
-  /// Returns a copy in which `member` has another value.
+  /// Returns a copy of the data set in which `member` has the value `value`.
   template <class T>
   Dataset with(T Dataset::*member, std::type_identity_t<T> value) const {
     auto changed = *this;

@@ -19,7 +19,7 @@ class GzipFile {
  public:
   GzipFile(std::string place, const std::filesystem::path& path);
 
-  /// Reads up to `bytes` bytes and returns their number, which is smaller only at the end of the file.
+  /// Reads up to `bytes` bytes into `to` and returns their number, which is below `bytes` only at the end of the file.
   std::size_t read(void* to, std::size_t bytes);
   /// Returns the rest of the file, but not more than `limit` bytes. Allocates memory as the bytes are read, so a large
   /// `limit` costs no memory.

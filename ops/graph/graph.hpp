@@ -117,7 +117,7 @@ struct BuildOptions {
 class GraphBuilder {
  public:
   explicit GraphBuilder(BuildOptions options = {});
-  /// Extends an existing graph, whose values keep their ids.
+  /// Begins with the nodes and outputs of an existing graph, whose values keep their ids.
   explicit GraphBuilder(Graph graph);
   ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
@@ -154,8 +154,8 @@ class GraphBuilder {
   /// Error if `buffer` is not a buffer or state of this graph, has a next value already, or differs from `next` in
   /// shape or dtype.
   void next_value(Value buffer, Value next);
-  /// The batch info, int64[4] (see BatchInfo): the input kBatchInfo, which the first call adds. Throws Error if the
-  /// graph has an input of that name with another shape or dtype.
+  /// Returns the batch info, int64[4] (see BatchInfo), which is the input named kBatchInfo; the first call adds the
+  /// input. Throws Error if the graph has an input of that name with another shape or dtype.
   Value batch_info();
   static constexpr const char* kBatchInfo = "batch_info";
   /// The name of the output that next_value() adds for a buffer.
@@ -163,7 +163,7 @@ class GraphBuilder {
   /// Returns the number of a new random stream: n - 1 in the n-th call of this function, so a model gets the same
   /// streams whenever it is built.
   std::int64_t next_random_stream() { return random_streams_++; }
-  /// Adds a constant. The graph keeps the tensor, whose elements must not change.
+  /// Adds a constant and returns its value. The graph keeps the tensor, whose elements must not change.
   Value constant(Tensor tensor);
 
   /// Adds a node that applies `op` to the inputs, and returns its outputs. `op` must live as long as any graph with the
@@ -185,7 +185,7 @@ class GraphBuilder {
   /// if a node has the name of the source already.
   Value copy_source(Node node, const TensorInfo& info);
 
-  /// Makes a value an output of the graph. Throws Error if another output has the name.
+  /// Makes `value` an output of the graph under the name `name`. Throws Error if another output has the name.
   void output(const std::string& name, Value value);
 
   Value value(ValueId id) { return {*this, id}; }

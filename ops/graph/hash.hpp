@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-// add_to() adds the parts of an object to a byte sequence; hash_of() returns the hash of that sequence. Equal objects
+// add_to() adds the parts of an object to a byte sequence; hash_of() returns the hash of such a sequence. Equal objects
 // give equal sequences.
 
 void add_to(ByteSequence& sequence, const TensorInfo& info);
@@ -19,7 +19,7 @@ void add_to(ByteSequence& sequence, const Initializer& initializer);
 /// Blocks until elements in device memory are copied to the host.
 void add_to(ByteSequence& sequence, const Tensor& tensor);
 
-/// The hash of op, attributes, shapes and dtypes of a call.
+/// The hash of the op, the attributes, and the shapes and dtypes of inputs and outputs of a call.
 std::uint64_t hash_of(const OpCall& call);
 
 /// The hash of all ops, attributes, shapes, dtypes, edges, names, initializers, constants and outputs of the graph.

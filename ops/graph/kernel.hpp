@@ -62,7 +62,8 @@ using KernelFactory = std::function<std::unique_ptr<Kernel>(const OpCall& call)>
 /// The factory of an op's kernels for one device type, and whether the kernels take 16-bit floats.
 struct RegisteredKernel {
   KernelFactory factory;
-  /// False: calls with 16-bit floats are refused, because the kernel would read them as float32.
+  /// False: KernelTable::expect() refuses calls with 16-bit floats, because the kernel would read the elements as
+  /// float32.
   bool takes_16_bits = false;
 };
 

@@ -69,11 +69,11 @@ struct OpGradient;
 /// The way in which an op gets and writes the memory of its outputs.
 enum class OpKind {
   compute,     ///< a kernel writes the outputs to new memory
-  view,        ///< output 0 is the memory of input 0 under another shape; views are resolved before anything runs
+  view,        ///< output 0 is a part or all of the memory of input 0 under another shape; no kernel runs
   source,      ///< an input, parameter or constant: no inputs and no kernel
   update,      ///< output i overwrites input i, a parameter; passes keep the op even if nothing reads its outputs
-  pack,        ///< the output is one block of all inputs; a kernel copies the inputs that do not lie in it already
-  collective,  ///< a communicator computes the output, not a kernel
+  pack,        ///< the output is one block of all inputs; a kernel copies the inputs that lie outside the block
+  collective,  ///< a communicator computes the output from the inputs of several replicas; no kernel runs
 };
 
 /// The backends whose kernels for an op take 16-bit floats. GPU kernels of an op whose HalfRole is not `none` always

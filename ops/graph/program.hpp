@@ -17,7 +17,8 @@ OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows);
 /// the speed of actors is measured.
 class Program {
  public:
-  /// Throws Error if an op has no kernel for the device, or needs a communicator.
+  /// Allocates the memory and prepares the kernels. Throws Error if an op has no kernel for the device, or needs a
+  /// communicator.
   Program(Graph graph, std::int64_t rows, Device device = {});
 
   /// Sets the tensor of an input or a parameter, before the first run or between runs. Throws Error if there is no
@@ -29,7 +30,7 @@ class Program {
   /// Runs every step in order and blocks until all are complete. Throws Error if an input or a parameter has no tensor,
   /// or if a kernel fails.
   void run();
-  /// The tensor of an output of the graph, after run(). Its elements are valid until the next run.
+  /// The tensor of an output of the graph. Must be called after run(). The elements are valid until the next run.
   const Tensor& output(const std::string& name) const;
 
   /// Bytes of the memory that the program allocates: the values that kernels compute, and the scratch memory. Bound
@@ -53,7 +54,7 @@ class Program {
   /// Plans and allocates the memory of the values that kernels compute.
   void plan_values();
   void make_steps();
-  /// The value of an input, a parameter or a constant. Throws Error if there is none of that name.
+  /// The id of the value of the input, parameter or constant `name`. Throws Error if there is none of that name.
   ValueId source(const std::string& name) const;
   /// Sets the tensors of all steps, and of outputs of the graph. Throws Error if an input or a parameter has no tensor.
   void wire();

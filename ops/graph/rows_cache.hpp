@@ -23,7 +23,7 @@ class RowsCache {
     entry->last_use = ++uses_;
     return entry->value.get();
   }
-  /// Adds an entry. The cache must not have an entry for the key.
+  /// Adds an entry and returns a reference to its value. The cache must not have an entry for the key.
   T& add(const Key& key, T value) {
     if (entries_.size() == capacity_) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
     entries_.push_back({key, ++uses_, std::make_unique<T>(std::move(value))});

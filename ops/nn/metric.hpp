@@ -16,7 +16,7 @@ struct MetricSums {
   MetricSums(Value sum_of_all, Value count_of_all) : sum(sum_of_all), count(count_of_all) {}
 
   Value sum;
-  Value count;  ///< invalid Value: the count is the number of rows
+  Value count;  ///< invalid Value: the count is the number of rows that the replica computes
 };
 
 /// A number or a table of numbers that training reports beside the loss. `sums` adds ops that compute the MetricSums of

@@ -40,7 +40,7 @@ class Inputs {
   std::shared_ptr<std::vector<Value>> values_;  // by field; an invalid Value until the field is read
 };
 
-/// The results of a model by name, in the order in which they were added.
+/// The results of a model, which have names, in the order in which they were added.
 class Outputs {
  public:
   /// The outputs of a model with one result, which is named "output".

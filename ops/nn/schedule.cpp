@@ -20,8 +20,8 @@ std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   return {{Shape{}, dtype}};
 }
 
-/// The shape rule of table_rate. Inputs: a table of rates, float32 [N] with N > 0, and the batch info. Output: the
-/// rate, a float32 scalar.
+/// The shape rule of table_rate. Inputs: a table of rates, float32 [N] with N > 0, and the batch info. Output: the rate
+/// of the step, a float32 scalar.
 std::vector<TensorInfo> infer_table_rate(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   inputs.expect_dtype(0, DType::float32);

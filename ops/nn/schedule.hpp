@@ -16,17 +16,17 @@ struct Schedule {
 
   Kind kind = Kind::constant;
   double base = 0.01;
-  std::int64_t period = 1;   ///< step: number of steps between decays; cosine: number of steps until `floor`
-  double decay = 1.0;        ///< step: factor by which each decay multiplies the rate
-  double floor = 0.0;        ///< cosine: the rate from step `period` on
+  std::int64_t period = 1;   ///< Kind::step: number of steps between decays; Kind::cosine: steps until `floor`
+  double decay = 1.0;        ///< Kind::step: factor by which each decay multiplies the rate
+  double floor = 0.0;        ///< Kind::cosine: the rate from step `period` on
   std::int64_t warm_up = 0;  ///< number of steps at the beginning that multiply the rate by (step + 1) / warm_up
 
   Schedule(double rate) : base(rate) {}  // NOLINT: a number is accepted as a constant schedule
 
   static Schedule constant(double rate) { return {rate}; }
   static Schedule step_decay(double rate, std::int64_t period, double decay);
-  /// The rate follows half a cosine wave from `rate` at step 0 down to `floor` at step `steps`. Source: Loshchilov and
-  /// Hutter, "SGDR" (ICLR 2017), without restarts.
+  /// Makes a schedule whose rate follows half a cosine wave from `rate` at step 0 down to `floor` at step `steps`, and
+  /// stays at `floor`. Source: Loshchilov and Hutter, "SGDR" (ICLR 2017), without restarts.
   static Schedule cosine(double rate, std::int64_t steps, double floor = 0.0);
   Schedule with_warm_up(std::int64_t steps) const;
   /// Makes a schedule in which step i has the rate rates[i], and later steps have the last rate. Throws Error if the

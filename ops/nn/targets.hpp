@@ -18,11 +18,13 @@ Value labels_of(const Inputs& fields, const std::string& name, Value logits, con
 /// Returns the field `name`, which must have the shape and dtype of `output`.
 Value target_of(const Inputs& fields, const std::string& name, Value output, const std::string& reader);
 
-/// Returns [B], the sum of x [B, ...] over all axes but the first.
+/// Returns the sum of each row of x [B, ...], that is, over all axes but the first. The result has the shape [B] and
+/// the dtype of x.
 Value sum_of_rows(Value x);
-/// Returns [B], the mean of x [B, ...] over all axes but the first.
+/// Returns the mean of each row of x [B, ...], that is, over all axes but the first. The result has the shape [B] and
+/// the dtype of x.
 Value mean_of_rows(Value x);
-/// Returns a scalar, the sum of all elements of x.
+/// Returns the sum of all elements of x, a scalar of the dtype of x.
 Value sum_of_all(Value x);
 
 }  // namespace troupe

@@ -11,7 +11,7 @@ struct UpdateInputs {
   Value parameter;
   Value gradient;       ///< gradient of the loss of the whole batch
   Value learning_rate;  ///< float32 scalar
-  Value batch_info;     ///< int64[4]: rows, global rows, first global row, update number
+  Value batch_info;     ///< int64[4], see BatchInfo; its step is the number of the update
   Value factor;         ///< float32 scalar by which clipping multiplies the gradient; invalid: no clipping
   Value apply_if;       ///< float32 scalar: if not above 0, no value changes; invalid: always update
 };
