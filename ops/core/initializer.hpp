@@ -33,9 +33,9 @@ struct Initializer {
 
   /// Sets the elements of a tensor, which must be float32 and in host memory. The fan out is the last size of the
   /// shape, the fan in the size before it; both are multiplied by all other sizes, which for the weights of a
-  /// convolution are the height and width of the kernel. Random numbers come from the random stream (seed, stream);
-  /// each parameter of a model should have its own. Throws Error if the kind depends on a fan and the tensor has fewer
-  /// than two axes.
+  /// convolution are the height and width of the kernel. Random numbers come from the random stream (seed, stream); no
+  /// two parameters of a model should have the same stream. Throws Error if the kind depends on a fan and the tensor
+  /// has fewer than two axes.
   void fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream) const;
 
   bool operator==(const Initializer&) const = default;

@@ -31,8 +31,8 @@ std::optional<std::size_t> fastest(std::size_t count, const MeasuredChoices::Mea
   return best;
 }
 
-/// A lock on `file`, held while the object lives, against other processes that lock the same file. The lock is on a
-/// file beside `file`, with the suffix .lock. Locks nothing if `file` is empty or the lock file cannot be opened.
+/// Locks a file beside `file`, with the suffix .lock, while the object lives, so that other processes that lock the
+/// same file wait. Locks nothing if `file` is empty or the lock file cannot be opened.
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& file) {

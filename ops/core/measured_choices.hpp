@@ -43,8 +43,7 @@ class MeasuredChoices {
   /// reported on stderr. Throws Error if no candidate can be used.
   std::size_t choose(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 
-  /// The number of keys for which this object has measured the candidates, rather than found a choice or failed to
-  /// measure.
+  /// The number of keys for which this object has measured the candidates and made a choice.
   std::size_t measured() const;
 
  private:

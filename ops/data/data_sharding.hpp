@@ -18,10 +18,10 @@ std::string to_string(DataSharding sharding);
 /// The sharding named auto, off, file or data. Throws Error for another name.
 DataSharding data_sharding_of(const std::string& name);
 
-/// Divides a data set into shards, one for each process, and each batch into the parts that the shards provide. Each
-/// shard is visited in an order of its own. A batch takes rows from every shard that has rows left. Shards may have
-/// different numbers of rows: then later batches are smaller, and the last batches have rows of the longest shards
-/// only.
+/// The division of a data set into shards, one for each process, and of each batch into the parts that the shards
+/// provide. Each shard is visited in an order of its own. A batch takes rows from every shard that has rows left.
+/// Shards may have different numbers of rows: then later batches are smaller, and the last batches have rows of the
+/// longest shards only.
 class ShardLayout {
  public:
   /// The layout of a data set that is not divided: one shard.

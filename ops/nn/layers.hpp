@@ -31,7 +31,7 @@ struct Dense {
 
 /// Convolution of x, images float32 [B, H, W, C], with `filters` trained square kernels of kernel_size x kernel_size
 /// pixels, plus a trained bias [filters] if `bias` is set, then the activation if it is not null. Returns float32 [B,
-/// H', W', filters]; the strides and the padding in `options` determine H' and W'. Throws Error if x has not 4 axes, or
+/// H', W', filters]; the stride and the padding in `options` determine H' and W'. Throws Error if x has not 4 axes, or
 /// if `filters`, `kernel_size` or `options.groups` is below 1.
 struct Conv2d {
   static constexpr const char* kName = "conv";

@@ -107,7 +107,7 @@ struct WeightedByRow {
 };
 
 /// The sum of several losses, each multiplied by a weight. Provides the metrics of all losses; if several metrics have
-/// one name, the second and later ones get their number after the name. Throws Error if `terms` is empty.
+/// one name, the second gets the suffix _2, the third _3 and so on. Throws Error if `terms` is empty.
 struct SumOfLosses {
   /// A loss and the weight by which it is multiplied in the sum.
   struct Term {

@@ -23,10 +23,10 @@ struct RmsNorm {
 };
 
 /// A layer that applies the op batch_norm over all axes of x but the last, with a trained scale and shift. A training
-/// graph uses the mean and variance of the whole batch, which all replicas sum by an all-reduce. Other graphs use a
-/// running mean and variance, which are kept beside the parameters: each training step multiplies them by (1 -
-/// momentum) and adds momentum times the mean and variance of the batch. Throws Error if x has fewer than 2 axes or the
-/// momentum is not in [0, 1].
+/// graph uses the mean and variance of the whole batch, for which an all-reduce adds up the sums of all replicas. Other
+/// graphs use a running mean and variance, which are kept beside the parameters: each training step multiplies them by
+/// (1 - momentum) and adds momentum times the mean and variance of the batch. Throws Error if x has fewer than 2 axes
+/// or the momentum is not in [0, 1].
 struct BatchNorm {
   static constexpr const char* kName = "norm";
   double momentum = 0.1;

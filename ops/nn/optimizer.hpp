@@ -10,10 +10,10 @@ namespace troupe {
 /// A function that returns true if the parameter named `name` belongs to a group of parameters.
 using ParameterFilter = std::function<bool(const std::string& name)>;
 
-/// A rule that updates parameters by ops of the graph, with its options. Any rule of update_rules.hpp, such as Sgd, is
-/// accepted as an optimizer. A user-defined rule is a copyable struct with the members `lr`, `clip_norm` and `update`
-/// of those rules, and optionally `clip_value`. An optimizer is a value: functions such as with_group() return a
-/// changed copy.
+/// An update rule, which updates parameters by ops of the graph, and optional parameter groups, gradient accumulation
+/// and averaging of parameters. Any rule of update_rules.hpp, such as Sgd, is accepted as an optimizer. A user-defined
+/// rule is a copyable struct with the members `lr`, `clip_norm` and `update` of those rules, and optionally
+/// `clip_value`. An optimizer is a value: functions such as with_group() return a changed copy.
 class Optimizer {
  public:
   template <class Rule>

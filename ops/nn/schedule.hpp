@@ -19,7 +19,7 @@ struct Schedule {
   std::int64_t period = 1;   ///< Kind::step: number of steps between decays; Kind::cosine: steps until `floor`
   double decay = 1.0;        ///< Kind::step: factor by which each decay multiplies the rate
   double floor = 0.0;        ///< Kind::cosine: the rate from step `period` on
-  std::int64_t warm_up = 0;  ///< number of steps at the beginning that multiply the rate by (step + 1) / warm_up
+  std::int64_t warm_up = 0;  ///< the first `warm_up` steps multiply the rate by (step + 1) / warm_up
 
   Schedule(double rate) : base(rate) {}  // NOLINT: a number is accepted as a constant schedule
 

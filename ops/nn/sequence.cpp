@@ -33,8 +33,8 @@ Value zero_state(Value like, std::int64_t units) {
 }
 
 /// One state of a recurrent layer, float32 [B, units]. If the graph is for training and the layer carries its state,
-/// the state begins as at the end of the batch before, with zeros in the rows that `begins` marks. Else the state
-/// begins as zeros.
+/// the state begins with its values at the end of the batch before, or with zeros in the rows that `begins` marks. Else
+/// the state begins as zeros.
 class RecurrentState {
  public:
   RecurrentState(const char* name, Value like, std::int64_t units, const CarriedState& carried) : carried_(carried) {

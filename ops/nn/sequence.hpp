@@ -61,10 +61,10 @@ struct Lstm {
   Value operator()(Value x) const;
 };
 
-/// A recurrent layer of gated recurrent units, with separate nodes for each time step. Takes a sequence float32 [B, T,
-/// C] and returns the hidden states of all T times, float32 [B, T, units]. Throws Error if `units` is below 1. Source:
-/// Cho and others, "Learning phrase representations using RNN encoder-decoder" (EMNLP 2014). The reset gate is applied
-/// after the product of hidden state and weights, which is the variant of cuDNN.
+/// A recurrent layer of gated recurrent units, unrolled: the graph has separate nodes for each time step. Takes a
+/// sequence float32 [B, T, C] and returns the hidden states of all T times, float32 [B, T, units]. Throws Error if
+/// `units` is below 1. Source: Cho and others, "Learning phrase representations using RNN encoder-decoder" (EMNLP
+/// 2014). The reset gate is applied after the product of hidden state and weights, which is the variant of cuDNN.
 struct Gru {
   static constexpr const char* kName = "gru";
   std::int64_t units;
