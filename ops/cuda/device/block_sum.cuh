@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-// Operations that combine two numbers of a reduction. Each is commutative to the bit. kNone is its neutral number,
-// which changes no number that it is combined with.
+// Operations that combine two numbers of a reduction. All are commutative, except for the sign of a zero and the bits
+// of a NaN. kNone is the neutral number of the operation: combining a number with kNone gives that number.
 
 struct Sum {
   static constexpr float kNone = 0.0F;

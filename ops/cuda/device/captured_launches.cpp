@@ -9,7 +9,8 @@ namespace troupe::cuda {
 
 namespace {
 
-// Since CUDA 13 the functions that also return and take the data of edges have the plain names.
+// The variants of these two CUDA functions that also return or take the data of graph edges. Before CUDA 13 their names
+// have version suffixes.
 #if CUDART_VERSION >= 13000
 constexpr auto kGetCaptureInfo = &cudaStreamGetCaptureInfo;
 constexpr auto kUpdateDependencies = &cudaStreamUpdateCaptureDependencies;

@@ -16,7 +16,7 @@ __device__ inline float sigmoid_of(float x) {
   return 1.0F / (1.0F + expf(-x));
 }
 
-/// The standard normal distribution at x: the probability of a smaller value, and the density.
+/// The standard normal distribution: the probability of a value below x, and the density at x.
 __device__ inline float normal_probability(float x) {
   constexpr float kInverseSqrt2 = 0.70710678F;
   return 0.5F * erfcf(-x * kInverseSqrt2);
@@ -33,14 +33,15 @@ struct GeluTanhPart {
 };
 __device__ inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  // Beyond +-20 `part` is 0 or 1, so x is limited: its square might overflow.
+  // Beyond +-20 `part` rounds to 0 or 1. So x is limited to this range, in which its square does not overflow.
   const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));
   return {part, part * (1.0F - part) * kTwiceSqrt2OverPi * (1.0F + 3.0F * kCubic * square)};
 }
 
-// The element-wise ops as function objects on elements, arithmetic first. A gradient takes dy and the op's x or y.
+// Function objects that compute one element of an element-wise op. A gradient takes dy and either the input x or the
+// result y of its op.
 
 struct Add {
   __device__ float operator()(float a, float b) const { return a + b; }

@@ -33,8 +33,8 @@ struct InvalidReport {
 /// The parameters for launching the kernels of one op.
 struct Launch {
   cudaStream_t stream;
-  /// Scratch memory of at least the bytes that the kernel requested, aligned to 256 bytes. The content is undefined
-  /// when the op begins.
+  /// Scratch memory of at least Kernel::scratch_bytes() bytes, aligned to 256 bytes. The content is undefined when the
+  /// op begins.
   std::byte* scratch;
   InvalidReport invalid;
 };
@@ -80,7 +80,8 @@ constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Returns the number of blocks with a thread for each of n elements, at most as many as fill a large GPU a few times.
+/// Returns the number of blocks with a thread for each of n elements: at least 1, and at most as many as fill a large
+/// GPU a few times.
 inline unsigned blocks_for(std::int64_t n, int threads = kBlock) {
   constexpr std::int64_t kMaxBlocks = 132 * 16;
   return static_cast<unsigned>(std::clamp<std::int64_t>(divided_up(n, threads), 1, kMaxBlocks));
