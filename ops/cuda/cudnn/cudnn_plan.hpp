@@ -8,7 +8,7 @@
 
 namespace troupe::cuda {
 
-/// One of cuDNN's algorithms for a graph.
+/// An algorithm that cuDNN proposes for a graph: its name, and its engine configuration.
 struct CudnnProposal {
   std::string name;  ///< one word, which is equal in every process
   std::shared_ptr<const CudnnDescriptor> configuration;
@@ -28,8 +28,8 @@ class CudnnPlan {
   CudnnPlan(const CudnnDescriptor& configuration, const CudnnTarget& target);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  /// Launches the graph, and holds the mutex of `handle` meanwhile. A tensor that the graph does not have must be null.
-  /// Throws Error if cuDNN refuses.
+  /// Launches the graph, and holds the mutex of `handle` meanwhile. The address of a tensor that the graph does not
+  /// have must be null. Throws Error if cuDNN refuses.
   void run(CudnnHandle& handle, cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) const;
 
  private:

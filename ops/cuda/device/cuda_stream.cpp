@@ -167,8 +167,8 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
     capturing_ = false;
     before_capture_ = {};
     if (status != cudaSuccess) {
-      // The stream's failure is dropped: it may be a call that CUDA refused only because the stream was being captured.
-      // A permanent failure is reported again by a later call.
+      // The stream's failure is dropped: it may come from a call that CUDA refused only because the stream was being
+      // captured. A permanent failure is reported again by a later call.
       std::lock_guard failure_lock(failure_mutex_);
       failure_ = nullptr;
     }

@@ -19,8 +19,8 @@ struct Target {
   __device__ bool ignores(std::int32_t label) const { return has_ignored && label == ignored; }
 };
 
-/// Whether a row counts: its label is not ignored, and is one of the classes. Reports a label that is neither ignored
-/// nor one of the classes.
+/// Whether a row counts in the loss: its label is not ignored, and is one of the classes. Reports a label that is
+/// neither ignored nor one of the classes.
 template <class Threads>
 __device__ bool counts(Threads threads, const InvalidReport& invalid, const Target& target, std::int32_t label,
                        std::int64_t row, std::int64_t classes) {
@@ -94,17 +94,17 @@ struct LogitProbabilities {
   }
 };
 
-/// Gives the gradient with respect to the loss of a row.
+/// Returns the gradient of the whole loss with respect to the loss of a row.
 struct LossGradient {
   const float* dloss;
-  const BatchInfo* info;  // if not null, dloss is the gradient of the batch's mean loss, a scalar
+  const BatchInfo* info;  // if not null, dloss is a scalar: the gradient of the batch's mean loss
 
   __device__ float of_row(std::int64_t row) const {
     return info == nullptr ? dloss[row] : *dloss / static_cast<float>(info->global_rows);
   }
 };
 
-/// Computes the gradient of the logits of a row: zero if the row does not count.
+/// Computes the gradient of the logits of a row: zero if the row does not count in the loss.
 template <class LogProbabilities>
 struct CrossEntropyGradRow {
   InvalidReport invalid;
