@@ -94,7 +94,7 @@ struct LogitProbabilities {
   }
 };
 
-/// Returns the gradient of the whole loss with respect to the loss of a row.
+/// The gradient with respect to the loss of a row; of_row() returns it.
 struct LossGradient {
   const float* dloss;
   const BatchInfo* info;  // if not null, dloss is a scalar: the gradient of the batch's mean loss

@@ -29,7 +29,7 @@ class BoxCopy {
   template <class Unit>
   void copy(const Launch& where, const std::byte* from, std::byte* to) const;
 
-  std::vector<WalkAxis<2>> axes_;  // axes of the box, with strides in bytes; the last axis is a run of contiguous bytes
+  std::vector<WalkAxis<2>> axes_;  // axes of the box, strides in bytes; the last is a run of contiguous bytes
   std::int64_t from_offset_ = 0, to_offset_ = 0;
   bool empty_;
 };
