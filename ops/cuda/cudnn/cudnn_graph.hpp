@@ -19,9 +19,9 @@ class CudnnGraph {
  public:
   /// The ids of the tensors in the graph.
   static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
-  /// The alignment in bytes that cuDNN's fast algorithms need. The graph requires it of the weights and the bias, and
-  /// of x and y if the bytes of one image are a multiple of it. If they are not, the graph requires only the alignment
-  /// of an element, so that x or y may begin at any image of a larger tensor.
+  /// The alignment in bytes that cuDNN's fast algorithms need. The graph requires this alignment of the weights and the
+  /// bias, and of x and y if the bytes of one image are a multiple of kAlignment. If they are not, the graph requires
+  /// only the alignment of an element, so that x or y may begin at any image of a larger tensor.
   static constexpr std::int64_t kAlignment = 16;
 
   /// Throws Error if cuDNN refuses. Keeps the pointers of `target`, so `target.properties` must outlive the graph.

@@ -16,8 +16,8 @@ struct CudnnProposal {
 
 /// Returns algorithms for a graph that give the same bits in every run, do not reduce precision, and, with
 /// `float32_only`, use no tensor cores. The proposals of cuDNN's heuristic come first, in the order of their estimated
-/// speed, then those of its fallback mode. Returns none if cuDNN has none. Throws Error if cuDNN refuses to describe an
-/// algorithm.
+/// speed, then those of its fallback mode. The list is empty if cuDNN has no such algorithm. Throws Error if cuDNN
+/// refuses to describe an algorithm.
 std::vector<CudnnProposal> cudnn_proposals(const CudnnGraph& graph, bool float32_only);
 
 /// An algorithm for a graph, ready to run.

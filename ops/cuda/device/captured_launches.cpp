@@ -9,8 +9,8 @@ namespace troupe::cuda {
 
 namespace {
 
-// The variants of these two CUDA functions that also return or take the data of graph edges. Before CUDA 13 their names
-// have version suffixes.
+// kGetCaptureInfo and kUpdateDependencies are the variants of two CUDA functions that also return or take the data of
+// graph edges. Before CUDA 13 the names of these variants have version suffixes.
 #if CUDART_VERSION >= 13000
 constexpr auto kGetCaptureInfo = &cudaStreamGetCaptureInfo;
 constexpr auto kUpdateDependencies = &cudaStreamUpdateCaptureDependencies;

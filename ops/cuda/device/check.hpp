@@ -11,7 +11,7 @@ namespace troupe::cuda {
 /// action.
 void check(cudaError_t status, std::string_view what);
 
-/// The calling thread's current device. Throws Error if CUDA cannot tell.
+/// The calling thread's current device. Throws Error if CUDA reports an error.
 int current_device();
 
 /// Formats an error, for example as `invalid argument (cudaErrorInvalidValue)`.

@@ -44,7 +44,7 @@ inline const BatchInfo* batch_info_of(const Tensor& tensor) {
   return data_of<BatchInfo>(tensor);
 }
 
-/// Returns an attribute of the op call that is a number, as a float.
+/// Returns attribute `name` of an op call, which must be a number, as a float.
 inline float option(const OpCall& call, const char* name) {
   return static_cast<float>(call.attributes.number(name));
 }

@@ -48,7 +48,7 @@ CudaStream::~CudaStream() {
   (void)cudaStreamDestroy(handle_);
 }
 
-/// Makes the stream's device the current one, as CUDA's calls with a stream require.
+/// Makes the stream's device the calling thread's current device, which CUDA requires for work on the stream.
 void CudaStream::use_device() const {
   if (current_device() != device().index) check(cudaSetDevice(device().index), "using " + to_string(device()));
 }

@@ -8,7 +8,8 @@
 
 namespace troupe::cuda {
 
-// Float16 and BFloat16 of ops/core/half.hpp in device code. The conversions give the same bits as those on the host.
+// HalfBits and BFloatBits stand for Float16 and BFloat16 of ops/core/half.hpp in device code. Their conversions from
+// and to float give the same bits as the conversions on the host.
 
 struct HalfBits {
   std::uint16_t bits;

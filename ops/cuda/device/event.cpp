@@ -14,7 +14,7 @@ namespace {
 /// A waiting thread polls without a pause for kBusy, then with pauses of kRest.
 constexpr std::chrono::microseconds kBusy{50}, kRest{20};
 
-/// The longest wait at exit for a callback that is running.
+/// The longest time that the exit of the process waits for a callback that is running.
 constexpr std::chrono::seconds kLongestCallback{1};
 
 /// Returns the process's poller: a thread that polls the events of all devices and runs their host callbacks. The

@@ -83,7 +83,7 @@ struct Rsqrt {
 struct Abs {
   __device__ float operator()(float x) const { return fabsf(x); }
 };
-// The gradient is 0 where x is 0, and NaN where x is NaN.
+// The gradient of abs(x): 0 where x is 0, and NaN where x is NaN.
 struct AbsGrad {
   __device__ float operator()(float dy, float x) const { return x > 0.0F ? dy : (x < 0.0F ? -dy : x * 0.0F); }
 };

@@ -14,7 +14,7 @@ namespace troupe::cuda {
 /// copy as an argument.
 struct InvalidReport {
   InvalidValue* note = nullptr;
-  const char* op = nullptr;  // a host address, which the device only copies
+  const char* op = nullptr;  // name of the op; an address in host memory, which the device only copies
 
   __device__ void operator()(InvalidValue::Kind kind, long long place, long long value, long long bound,
                              float number = 0.0F) const {
@@ -87,8 +87,8 @@ inline unsigned blocks_for(std::int64_t n, int threads = kBlock) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(divided_up(n, threads), 1, kMaxBlocks));
 }
 
-/// The first element of the calling thread, and the distance to its next one, in a kernel whose grid may have fewer
-/// threads than there are elements.
+/// The index of the calling thread's first element, and the distance to its next element, in a kernel whose grid may
+/// have fewer threads than there are elements.
 __device__ inline std::int64_t first_element() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

@@ -20,7 +20,8 @@ void for_each_chunk(const Attention& a, Visit visit) {
 }
 
 /// Calls visit(first query, number of queries, number of keys that any of these queries may see) for every block of
-/// queries; see kMaxCausalBlocks. An attention that is not causal has one block, of all queries.
+/// queries. A causal attention has up to kMaxCausalBlocks blocks of `a.block` queries, of which the last may be
+/// smaller; any other attention has one block, of all queries.
 template <class Visit>
 void for_each_block(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.queries; first += a.block) {
@@ -147,8 +148,8 @@ class Backward {
   }
 
  private:
-  /// The scratch memory: probabilities p, gradients ds of the scores, copies of heads (see HeadLayout), and a
-  /// workspace.
+  /// The scratch memory: probabilities p, gradients ds of the products of queries and keys, copies of heads (see
+  /// HeadLayout), and a workspace of the products.
   struct Memory {
     float *p, *ds, *q, *k, *v, *dy, *dq, *dk, *dv;
     std::byte* workspace;

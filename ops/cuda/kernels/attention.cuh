@@ -13,8 +13,8 @@ namespace troupe::cuda {
 inline constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 
 /// The queries of a causal attention are divided into at most kMaxCausalBlocks blocks of at least kMinCausalBlock
-/// queries. A block is computed with the keys that any of its queries sees. The launches of more blocks would cost more
-/// than the products that they save.
+/// queries, of which the last may be smaller. A block is computed only with the keys that some query of the block sees.
+/// The launches of more blocks would cost more than the products that they save.
 inline constexpr std::int64_t kMaxCausalBlocks = 4, kMinCausalBlock = 128;
 
 /// The sizes of an attention. `chunk` is the number of rows of the batch that are computed together. The scores of a

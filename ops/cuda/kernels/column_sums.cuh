@@ -81,12 +81,12 @@ struct ColumnParts {
   __device__ float& at(std::int64_t group, int k, std::int64_t column) const {
     return numbers[(group * kSums + k) * columns + column];
   }
-  /// Stores the combined numbers of a group of rows, as the finish function of the first stage.
+  /// The finish function of the first stage: stores the combined numbers of a group of rows.
   __device__ void operator()(std::int64_t group, std::int64_t column, const float (&combined)[kSums]) const {
     for (int k = 0; k < kSums; ++k) at(group, k, column) = combined[k];
   }
 };
-/// Loads the combined numbers of a group of rows, as the terms function of the second stage.
+/// The terms function of the second stage: loads the combined numbers of a group of rows.
 template <int kSums>
 struct ColumnPartTerms {
   ColumnParts<kSums> parts;

@@ -30,7 +30,7 @@ __device__ bool counts(Threads threads, const InvalidReport& invalid, const Targ
   return false;
 }
 
-/// Computes the loss of a row, 0 if the row does not count, and the logarithms of its probabilities.
+/// Computes the loss of a row, which is 0 if the row does not count, and the logarithms of the row's probabilities.
 struct CrossEntropyRow {
   InvalidReport invalid;
   Target target;
@@ -62,7 +62,7 @@ struct CrossEntropyRow {
   }
 };
 
-/// The logarithms of a row's probabilities, as stored by the forward op.
+/// The logarithms of a row's probabilities, which the op softmax_cross_entropy has stored.
 struct StoredLogProbabilities {
   const float* of_rows;
   std::int64_t classes;
@@ -76,7 +76,7 @@ struct StoredLogProbabilities {
     return {of_rows + row * classes};
   }
 };
-/// The logarithms of a row's probabilities, computed from the logits, to the same bits as in the forward op.
+/// The logarithms of a row's probabilities, computed from the logits, to the same bits as by softmax_cross_entropy.
 struct LogitProbabilities {
   const float* of_rows;
   std::int64_t classes;
@@ -151,8 +151,8 @@ struct SoftCrossEntropyRow {
   }
 };
 
-// The gradient dx = dloss (exp(y) sum(p) - p), where y has the logarithms of the row's probabilities. The target
-// probabilities p need not add up to 1.
+// Computes the gradient of the logits of a row, dx = dloss * (exp(y) * sum(p) - p), where y has the logarithms of the
+// row's probabilities. The target probabilities p need not add up to 1.
 struct SoftCrossEntropyGradRow {
   std::int64_t classes;
   const float* dloss;

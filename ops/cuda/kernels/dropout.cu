@@ -26,7 +26,7 @@ __device__ RandomBits philox(std::uint64_t key, RandomBits counter) {
   return counter;
 }
 
-constexpr std::int64_t kBlocks = 16;  // number of blocks of random bits for 64 elements, with four numbers each
+constexpr std::int64_t kBlocks = 16;  // number of blocks of random bits, four numbers each, for 64 elements
 constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 

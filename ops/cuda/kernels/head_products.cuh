@@ -37,8 +37,8 @@ class HeadLayout {
   HeadMatrices matrices() const { return matrices_; }
   /// The number of elements of a copy. 0 if products can use the tensor itself.
   std::int64_t copy_elements() const { return copies_ ? chunk_ * elements_of_row_ : 0; }
-  /// Returns the heads of `rows` rows of the batch from row `first` on, for reading. They are in the tensor's memory
-  /// or, after a copy that is launched here, in `copy`.
+  /// Returns the address of the heads of `rows` rows of the batch from row `first` on, for reading. The heads are in
+  /// the tensor's memory or, after a copy that is launched here, in `copy`.
   const float* split(const Launch& where, const Tensor& tensor, std::int64_t first, std::int64_t rows,
                      float* copy) const {
     const auto* source = floats(tensor) + first * elements_of_row_;

@@ -128,7 +128,8 @@ struct StepGrad {
   }
 };
 
-/// Adds to `dhidden`, the gradient of the hidden state before the first time step, the part of it that `dstates` gives.
+/// Adds to `dhidden`, the gradient of the hidden state before the first time step, the element of `dstates` for this
+/// state, because the state is also an output of the LSTM.
 struct AddFirstState {
   Sizes s;
   const float* dstates;

@@ -200,8 +200,9 @@ bool epilogue_is_faster(const ProductShape& shape, const Product& fused) {
 }
 
 /// Returns the product of cuBLASLt with `epilogue`, a gelu or the gradient of one. Returns null if cuBLASLt does not
-/// support it, if separate kernels are faster, or if the product is computed in full float32: cuBLASLt does not
-/// document the accuracy of its gelu, so that gelu is used only if the factors are rounded to TF32 or have 16 bits.
+/// support it, if NarrowProduct is surely faster, if separate kernels are faster, or if the product is computed in full
+/// float32: cuBLASLt does not document the accuracy of its gelu, so that gelu is used only if the factors are rounded
+/// to TF32 or have 16 bits.
 std::shared_ptr<const Product> fused_product(ProductShape shape, Epilogue epilogue) {
   if (!shape.tf32 && !is_16_bit(shape.dtype)) return nullptr;
   if (NarrowProduct::is_surely_faster(shape)) return nullptr;

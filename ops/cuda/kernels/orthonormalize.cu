@@ -22,7 +22,8 @@ struct Columns {
       sum += static_cast<double>(elements[i * n + a]) * static_cast<double>(elements[i * n + b]);
     return block_sum(sum);
   }
-  // In all functions a thread reads and writes the same rows, so no thread waits for another.
+  // In all functions of Columns a thread reads and writes the same rows, so a thread need not wait for what others
+  // write.
   __device__ void subtract(std::int64_t from, std::int64_t column, double factor) const {
     for (std::int64_t i = threadIdx.x; i < m; i += blockDim.x)
       elements[i * n + from] -= static_cast<float>(factor * static_cast<double>(elements[i * n + column]));

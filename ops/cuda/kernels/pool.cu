@@ -61,8 +61,8 @@ struct PoolWindow {
   }
 };
 
-/// Computes the gradient of kLanes neighboring channels of x: for each channel, the sum of dy over the windows whose
-/// place in `places` is the element, in the order of the windows.
+/// Computes the gradient of kLanes neighboring channels of x: for each channel, the sum of dy over the windows of which
+/// the element is the largest one by `places`, in the order of the windows.
 template <class T, int kLanes>
 struct UnpoolElement {
   Pooling p;

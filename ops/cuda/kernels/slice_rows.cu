@@ -14,7 +14,7 @@ struct Part {
   std::int64_t rows;
 
   /// Whether the batch info has the same number of rows as the tensor, and no negative first row. If not, the first
-  /// thread of the launch reports it.
+  /// thread of the launch reports the part as invalid.
   __device__ bool is_valid() const {
     if (info->rows == rows && info->first_row >= 0) return true;
     if (first_element() == 0) invalid(InvalidValue::Kind::rows, info->first_row, info->rows, rows);

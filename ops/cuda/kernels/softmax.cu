@@ -22,7 +22,7 @@ struct SoftmaxRow {
   }
 };
 
-// The gradient of a row of softmax: dx = y (dy - sum(dy y)).
+// The gradient of the softmax of a row: dx = y * (dy - sum(dy * y)).
 struct SoftmaxGradRow {
   std::int64_t width;
   const float* dy;
@@ -50,7 +50,7 @@ struct LogSoftmaxRow {
   }
 };
 
-// The gradient of a row of log_softmax: dx = dy - exp(y) sum(dy).
+// The gradient of the log_softmax of a row: dx = dy - exp(y) * sum(dy).
 struct LogSoftmaxGradRow {
   std::int64_t width;
   const float* dy;

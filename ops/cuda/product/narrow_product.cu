@@ -8,12 +8,12 @@ namespace troupe::cuda {
 
 namespace {
 
-/// For Kind::many_terms: the terms of a sum are divided into at most kMaxParts parts of at least kMinTerms terms, or
-/// one part if there are fewer terms. A block adds up the terms of one part.
+/// For Kind::many_terms: the terms of a sum are divided into at most kMaxParts parts of equal length, at least
+/// kMinTerms terms; the last part may be shorter. A block adds up the terms of one part.
 constexpr std::int64_t kMinTerms = 256, kMaxParts = 64;
-/// The number of blocks that occupies a large GPU. few_columns_kernel and few_terms_kernel then compute more rows in
-/// each block instead of having more blocks. Only if y has very many columns, few_terms_kernel has more: one for each
-/// kTermColumns columns.
+/// The most blocks with which few_columns_kernel and few_terms_kernel are launched, enough to occupy a large GPU; a
+/// block computes as many rows as this requires. Only few_terms_kernel may have more blocks: it has at least one for
+/// each kTermColumns columns of y.
 constexpr std::int64_t kBlocksOfLaunch = 528;
 
 /// Returns the smallest number that is not below `columns` and for which kernels are compiled: a power of two, at least

@@ -142,9 +142,10 @@ __global__ void __launch_bounds__(kBlock)
 /// The rows of y that a block of many_terms_kernel computes. Each row is computed by kBlock / kPartRows threads.
 inline constexpr int kPartRows = 16;
 
-/// Computes y = a' b, where y is [m, n], a is [k, m], b is [k, n] and n is at most kColumns, in parts: part blockIdx.y
-/// is the sum over terms_of_block of the k terms. `y` receives the parts one after the other. kBlock / kPartRows
-/// threads compute a row of a part: each sums every 16th term, then the sums of these threads are added in order.
+/// Computes y, the product of the transposed a and b, where y is [m, n], a is [k, m], b is [k, n] and n is at most
+/// kColumns, in parts: part blockIdx.y is the sum over terms_of_block of the k terms. `y` receives the parts one after
+/// the other. kBlock / kPartRows threads compute a row of a part: each sums every 16th term, then the sums of these
+/// threads are added in order.
 template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     many_terms_kernel(std::int64_t m, std::int64_t terms_of_block, const T* a, NarrowFactor<T> b, R* y) {

@@ -17,7 +17,7 @@ struct NarrowFinish;
 class NarrowProduct {
  public:
   static constexpr const char* kName = "narrow";
-  /// The most columns of b, or the most terms of a sum.
+  /// The most columns of b that count as few, and the most terms of a sum that count as few.
   static constexpr std::int64_t kMaxColumns = 32;
 
   /// Whether there is a kernel for the shape.

@@ -32,7 +32,7 @@ enum class Epilogue {
 };
 
 /// A product y = a b of row-major matrices, or of a batch of matrices that lie at equal distances in memory: the sizes,
-/// the memory layout, the dtypes and the variant.
+/// the memory layout, the dtypes and the operations on the product.
 struct ProductShape {
   std::int64_t m = 0, n = 0, k = 0;  ///< y is [m, n]; k is the number of terms of a sum
   bool transpose_a = false;          ///< a is [k, m] in memory, else [m, k]
@@ -102,8 +102,8 @@ class Product {
   void describe();
   void choose_algorithm();
   void choose_unaligned_algorithm();
-  /// At most `count` algorithms that cuBLASLt proposes for matrices with these alignments in bytes, ordered by its own
-  /// estimate of their speed.
+  /// Returns at most `count` algorithms that cuBLASLt proposes for factors and a result with the given alignments in
+  /// bytes, ordered by cuBLASLt's estimate of their speed.
   std::vector<cublasLtMatmulHeuristicResult_t> proposals(std::size_t factor_alignment, std::size_t result_alignment,
                                                          int count) const;
   /// The bytes of the two parts of the workspace: the scratch memory of the algorithms, and after it memory for a copy

@@ -12,8 +12,8 @@ namespace {
 constexpr int kSmallTile = 16, kSmallTerms = 4, kSmallRows = 2, kSmallColumns = 4;
 constexpr int kSmallWarps = kBlock / kWarp;
 
-/// The sizes of y = a b: y is [m, n], a is [m, k] or, transposed, [k, m], and b is [k, n] or, transposed, [n, k]. All
-/// must be multiples of four.
+/// The sizes of y = a b: y is [m, n], a is [m, k] or, transposed, [k, m], and b is [k, n] or, transposed, [n, k]. m, n
+/// and k must be multiples of four.
 struct SmallSizes {
   std::int64_t m, n, k;
 };
