@@ -18,7 +18,7 @@ namespace troupe::cuda {
 using Inputs = std::span<const Tensor>;
 using Outputs = std::span<const Tensor>;
 
-/// The address of a tensor on the device, as a typed pointer.
+/// The address of a tensor on the device, as a pointer to elements of type T or to floats, constant or mutable.
 template <class T>
 const T* data_of(const Tensor& tensor) {
   return reinterpret_cast<const T*>(tensor.address());

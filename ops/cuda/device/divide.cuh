@@ -44,7 +44,7 @@ class Split {
     std::int64_t a, b, c, d;
   };
 
-  /// Takes the sizes of the three inner axes. All indices must be below `bound`.
+  /// Takes the sizes of the three inner axes, outermost first. All indices must be below `bound`.
   Split(std::int64_t b_size, std::int64_t c_size, std::int64_t d_size, std::int64_t bound)
       : b_(b_size, bound), c_(c_size, bound), d_(d_size, bound) {}
 

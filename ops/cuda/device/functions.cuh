@@ -26,8 +26,8 @@ __device__ inline float normal_density(float x) {
   return kInverseSqrt2Pi * expf(-0.5F * x * x);
 }
 
-/// The tanh approximation of gelu is x * part, where part = (1 + tanh(z)) / 2 = sigmoid(2 z) with z = sqrt(2 / pi) (x +
-/// 0.044715 x^3). `slope` is the derivative of `part` at x.
+/// The tanh approximation of gelu is x * part, where part = (1 + tanh(z)) / 2 = sigmoid(2 * z) and z = sqrt(2 / pi) *
+/// (x + 0.044715 * x^3). `slope` is the derivative of `part` at x.
 struct GeluTanhPart {
   float part, slope;
 };

@@ -61,7 +61,7 @@ class ScratchParts {
   std::byte* next_;
 };
 
-/// The number of threads in a block, unless a launch gives another one.
+/// The number of threads in a block, unless a launch gives another one, and the number of threads in a warp.
 inline constexpr int kBlock = 256;
 inline constexpr int kWarp = 32;
 
@@ -80,8 +80,9 @@ constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Returns the number of blocks with a thread for each of n elements: at least 1, and at most as many as fill a large
-/// GPU a few times.
+/// Returns the number of blocks, of `threads` threads each, for a kernel with n elements: enough for a thread for each
+/// element, but at least 1 and at most as many as fill a large GPU a few times. In the last case a thread computes
+/// several elements.
 inline unsigned blocks_for(std::int64_t n, int threads = kBlock) {
   constexpr std::int64_t kMaxBlocks = 132 * 16;
   return static_cast<unsigned>(std::clamp<std::int64_t>(divided_up(n, threads), 1, kMaxBlocks));

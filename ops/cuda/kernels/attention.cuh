@@ -14,7 +14,8 @@ inline constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 
 /// The queries of a causal attention are divided into at most kMaxCausalBlocks blocks of at least kMinCausalBlock
 /// queries, of which the last may be smaller. A block is computed only with the keys that some query of the block sees.
-/// The launches of more blocks would cost more than the products that they save.
+/// More blocks would leave out more of the scores that causality hides, but their launches would cost more than that
+/// saves.
 inline constexpr std::int64_t kMaxCausalBlocks = 4, kMinCausalBlock = 128;
 
 /// The sizes of an attention. `chunk` is the number of rows of the batch that are computed together. The scores of a

@@ -12,7 +12,7 @@ namespace troupe::cuda {
 namespace {
 
 /// The most memory for columns (see GatherColumns): the rows of a batch are computed in chunks whose columns fit. A
-/// chunk has at least one row.
+/// chunk has at least one row, even if its columns do not fit.
 constexpr std::int64_t kMaxColumnBytes = std::int64_t{256} << 20;
 
 /// The products of a convolution for the rows of a batch, in chunks whose columns fit into kMaxColumnBytes. All chunks

@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-/// Make the kernels of conv2d and its gradients that a convolution library computes; see find_library_convolution().
-/// Return null if there is no library, or if it does not support the convolution.
+/// Each of these functions makes the kernel of conv2d, or of one of its gradients, that runs a convolution library; see
+/// find_library_convolution(). It returns null if there is no library, or if it does not support the convolution.
 std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& shape);
 std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convolution& shape);
 std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape);

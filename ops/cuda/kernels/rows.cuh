@@ -49,7 +49,8 @@ void for_each_row_by(const Launch& where, std::int64_t rows, const Function& fun
 }
 
 /// Calls function(threads, row) on the device for every row, in any order. `threads` is a RowThreads of 8 threads, a
-/// warp or a block, as suits rows of `width` elements. Each of these threads makes the call.
+/// warp or a block, chosen by the number of rows and by `width`, the number of elements of a row. Each of these threads
+/// makes the call.
 template <class Function>
 void for_each_row(const Launch& where, std::int64_t rows, std::int64_t width, const Function& function) {
   constexpr std::int64_t kFewElements = 16, kManyElements = 2048, kFewRows = 1024;

@@ -46,8 +46,8 @@ BoxCopy::BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, DType
       run *= sizes[axis];
     else
       axes_.insert(axes_.begin(), {sizes[axis], {from_stride, to_stride}});
-    // The run grows from the innermost axis outward. It ends with the first axis along which the box does not cover
-    // both arrays.
+    // The run of contiguous bytes grows from the innermost axis outward. It ends with the first axis along which the
+    // box does not cover both arrays.
     in_run = in_run && sizes[axis] == from.shape[axis] && sizes[axis] == to.shape[axis];
     from_stride *= from.shape[axis];
     to_stride *= to.shape[axis];
