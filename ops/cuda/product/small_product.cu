@@ -49,7 +49,8 @@ class SmallLines {
   }
 
   /// Loads to registers the chunk that begins at line `first_line` and term `first` of a factor with `lines` lines of
-  /// `terms` terms. Terms beyond the last are 0. A line beyond the last is a copy of line 0; its sums are not stored.
+  /// `terms` terms. Terms beyond the last are 0. Lines beyond the last are copies of the first lines; their sums are
+  /// not stored.
   __device__ void load_chunk(const float* factor, std::int64_t lines, std::int64_t terms, std::int64_t first_line,
                              std::int64_t first) {
     for (int i = 0; i < kLoads; ++i) {
