@@ -22,12 +22,13 @@ void keep_message_memory();
 zmq::context_t make_context();
 
 /// Makes a socket that receives from any number of senders and can answer them. Sending to a sender that has
-/// disconnected throws zmq::error_t. This function and the next two make all sockets except those of watch(), and set
-/// every option before the socket is bound or connected.
+/// disconnected throws zmq::error_t. make_receiver(), make_sender() and make_client() make all sockets except those of
+/// watch(), and set every option before the socket is bound or connected.
 zmq::socket_t make_receiver(zmq::context_t& context);
-/// Makes a socket that sends to one receiver, which knows this endpoint by `identity`.
+/// Makes a socket that sends to one receiver, which identifies this endpoint by `identity`.
 zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity);
-/// Makes a socket that sends to one receiver, which does not know the sender, and receives its answers.
+/// Makes a socket without an identity of its own, which sends to one receiver and receives the answers of that
+/// receiver.
 zmq::socket_t make_client(zmq::context_t& context);
 
 /// Makes a socket from which next_event() reads the events of `socket`: handshakes that succeed or fail, disconnects,
