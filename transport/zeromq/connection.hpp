@@ -20,8 +20,7 @@ struct SharedPayload {
 };
 
 /// The sending side of the connection to one peer: queues frames in order of priority, sends them as packets, and
-/// counts the packets that have arrived on either side. At most kWindow packets are sent and not yet acknowledged.
-/// Thread-safe.
+/// counts received and acknowledged packets. At most kWindow packets are sent and not yet acknowledged. Thread-safe.
 class Connection {
  public:
   /// Connects in the background to `address` of peer number `peer`: by `address.ipc` if `same_host` is set and the

@@ -59,8 +59,8 @@ std::string host_identity() {
 
 void offer_memory(EndpointAddress& address) {
 #ifdef PR_SET_PTRACER
-  // Lets any process read this one's memory under Yama. Without Yama prctl() fails without effect, and the kernel lets
-  // processes of one user read each other's memory.
+  // Exempts this process from Yama, which restricts reads of the memory of other processes. On kernels without Yama
+  // prctl() fails without effect, and processes of one user can read each other's memory anyway.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
   address.pid = getpid();

@@ -15,7 +15,7 @@ std::string host_identity();
 
 /// Sets the fields `pid`, `probe_address` and `probe_value` of `address` for this process; by the probe, a number in
 /// its memory, other processes find out whether they can read that memory. If the kernel's security module Yama
-/// restricts such reads, permits them to all processes.
+/// restricts such reads, exempts this process from the restriction.
 void offer_memory(EndpointAddress& address);
 
 /// Whether this process can read the memory of the process at `address`: reads the probe there and compares its value.

@@ -201,7 +201,7 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_;
-  std::vector<Peer*> polled_;  // peers whose sockets' events the I/O thread polls; used by that thread alone
+  std::vector<Peer*> polled_;  // peers whose monitor sockets the I/O thread polls; used by that thread alone
   std::atomic<bool> changed_{true};
   std::atomic<bool> stopping_{false};
   std::thread io_thread_;
