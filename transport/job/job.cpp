@@ -16,8 +16,9 @@ std::string rank_of_size(const Job& job) {
   return "rank " + std::to_string(job.rank) + " of " + std::to_string(job.world_size);
 }
 
-/// Whether the launcher `source` always sets its variables for each process. If two such launchers contradict each
-/// other, this is an error. Slurm's variables may instead belong to the step in which mpirun runs.
+/// Whether the variables of the launcher `source`, if set, always describe this process. A contradiction between two
+/// such launchers is an error. Other variables may be inherited: those of Slurm may describe the step in which mpirun
+/// runs.
 bool is_definite(const std::string& source) {
   constexpr std::array kDefinite{"TF_CONFIG", "torchrun", "Open MPI", "PMI"};
   return std::ranges::find(kDefinite, source) != kDefinite.end();

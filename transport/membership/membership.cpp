@@ -123,7 +123,8 @@ void Membership::note_returned(int from, const IncomingFrame& frame, std::unique
     if (options_.on_returned) options_.on_returned(rank, frame.payload->tensor());
     link->send(frame_of(kConfirmed, rank));
   } catch (const Error&) {
-    // Without a confirmation from this rank, rank 0 refuses the process that returns once its limit has passed.
+    // Without a confirmation from this rank, rank 0 refuses the returning process when the limit of the rendezvous has
+    // passed.
   }
   lock.lock();
 }

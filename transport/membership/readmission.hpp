@@ -17,9 +17,10 @@ namespace troupe {
 /// The job that newcomers join, and the functions by which Readmission changes its members. A newcomer is a process
 /// that joins while the job runs, with the rank of a process that is gone.
 struct ReadmissionOptions {
-  /// The rendezvous of the job. A newcomer is refused if, within the `limit` of the rendezvous after its HELLO (the
-  /// message with which a process joins), its previous process is not gone or not all other ranks have its address.
-  /// `on_notice` also gets one line about each newcomer that is admitted or refused.
+  /// The rendezvous of the job. A newcomer is refused if one condition is not met within the `limit` of the rendezvous
+  /// after its HELLO (the message with which a process joins): the earlier process of its rank is gone, the newcomer
+  /// has confirmed the members, and all other ranks have confirmed its address. `on_notice` also gets one line about
+  /// each newcomer that is admitted or refused.
   RendezvousOptions rendezvous;
   /// Returns the current members, by rank.
   std::function<std::vector<Member>()> members;

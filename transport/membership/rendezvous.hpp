@@ -31,8 +31,8 @@ struct RendezvousOptions {
   std::string bind;
   /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
-  /// Called with one line about each process that is refused: it does not belong to the job, or its rank is taken or
-  /// does not exist.
+  /// Called with one line about each process that is refused, because it does not belong to the job or its rank is
+  /// taken or does not exist, and about each message that is no HELLO.
   std::function<void(const std::string& line)> on_notice = {};
 };
 
