@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Appends integers (little-endian), texts and raw bytes to one array of bytes, which it owns.
+/// Appends integers (little-endian), texts and raw bytes to an array of bytes, which the writer owns.
 class ByteWriter {
  public:
   template <class T>

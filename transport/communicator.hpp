@@ -130,9 +130,9 @@ class Communicator {
   /// Returns the reason why a group of devices has ended, or null if it has not. Always null for a group on the host.
   virtual FailurePtr failure() { return nullptr; }
   /// Sets the function that is called, on a thread of the group, if a group of devices ends because of a limit or an
-  /// error, before its devices are released. abort() and leave() do not call the function. It replaces the function
-  /// that was set before, which is no longer called once on_failed() has returned. An empty function unsets it. The
-  /// function must not call on_failed().
+  /// error, before streams that wait in a collective are released. abort() and leave() do not call the function. It
+  /// replaces the function that was set before, which is no longer called once on_failed() has returned. An empty
+  /// function unsets it. The function must not call on_failed().
   virtual void on_failed(OnFailed /*callback*/) {}
 
  protected:

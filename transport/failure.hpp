@@ -33,7 +33,7 @@ struct Failure {
   int replica = 0;
   std::string actor = {};  ///< name of the actor in the plan, or `process 1` for a lost process
   std::string op = {};     ///< name of the op; empty if the actor stands for no op
-  std::int64_t step = 0;   ///< number of the step, from 0 over the life of the trainer
+  std::int64_t step = 0;   ///< number of the step, counted from 0 over the life of the trainer
   FailureKind kind = FailureKind::op_error;
   std::string what = {};  ///< the error text, `[place] what is wrong`
   FailurePtr cause = {};  ///< the failure that led to this one; null if there is none

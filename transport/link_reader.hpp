@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// Blocks a thread until a frame of a link arrives. Uses the on_ready callback of the link. Used by one thread.
+/// Receives the frames of a link on one thread, which blocks until a frame arrives. Takes the on_ready callback of the
+/// link.
 class LinkReader {
  public:
   explicit LinkReader(std::shared_ptr<Link> link);

@@ -58,12 +58,12 @@ class IncomingPayload {
   const TensorInfo& info() const { return info_; }
   std::size_t bytes() const { return static_cast<std::size_t>(info_.shape.elements()) * size_of(info_.dtype); }
   /// Copies to.size() bytes of the payload, from byte `offset` on, to `to`. Throws Error if the payload has fewer
-  /// bytes, and PayloadWithdrawn if its sender has withdrawn it or is lost.
+  /// bytes, and PayloadWithdrawn if the sender has withdrawn the payload or is lost.
   virtual void read(std::size_t offset, std::span<std::byte> to) const = 0;
   /// Returns the address of the bytes if they are in memory of this process, else null. The bytes live as long as this
   /// object.
   virtual const std::byte* local() const { return nullptr; }
-  /// Returns the whole payload, in memory that no other code writes to. Throws Error like read().
+  /// Returns the whole payload, in memory that no other code writes to. Throws the errors of read().
   virtual Tensor tensor() const;
 
  protected:

@@ -37,8 +37,8 @@ TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const BFloat16* from, BFloat1
   copy_or_add_typed(n, from, sum, add);
 }
 
-// Sums kChunk elements at a time in a buffer, and writes them to `output` only when this chunk of every input was read,
-// because `output` may be the memory of an input.
+// Sums kChunk elements at a time in a buffer. Writes the sums to `output` after it has read these elements of all
+// inputs, because `output` may be the memory of an input.
 template <class T>
 void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, T* output) {
   std::array<T, kChunk> sum;

@@ -57,8 +57,8 @@ class HostWork : public Work {
   void set_origin(const Failure* origin) override { origin_ = origin; }
 
  protected:
-  /// Returns the exception that is being handled as a failure: the failure that it carries if it is Aborted, else its
-  /// text with the origin that set_origin() has set. Call it in a catch clause.
+  /// Returns the failure that the exception being handled carries if it is Aborted, else the failure that set_origin()
+  /// has set, with the text of the exception. Call it in a catch clause.
   FailurePtr failure_now() const { return root_failure(origin_ != nullptr ? *origin_ : Failure{}); }
 
  private:

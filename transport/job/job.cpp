@@ -51,7 +51,7 @@ Job job_of_flags(const JobFlags& flags) {
   return job;
 }
 
-/// Throws Error if the address is not host:port.
+/// Throws Error if the address is not host:port with a port from 1 to 65,535.
 void check_address(const std::string& address) {
   const auto colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0) throw Error("cluster", "rendezvous '" + address + "' is not host:port");

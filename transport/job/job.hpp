@@ -16,7 +16,8 @@ enum class ProcessRole : std::uint8_t {
   evaluator,  ///< computes losses and metrics on data that is not used for training
 };
 
-/// Returns the name of a role in TF_CONFIG: `any`, `chief`, `ps`, `worker`, `evaluator`.
+/// Returns the name of a role: `any`, or the task type in TF_CONFIG, `chief`, `ps` for a server, `worker` or
+/// `evaluator`.
 std::string to_string(ProcessRole role);
 /// Returns the role of that name. Throws Error if there is none.
 ProcessRole process_role_of(const std::string& name);

@@ -39,8 +39,8 @@ struct ClusterOptions {
 };
 
 /// The connected processes of a job, each with a rank. A rank is lost when its process dies, falls silent or is cut
-/// off; this ends the job. If the rank is expendable, it is gone instead: the job goes on without it, and another
-/// process may join, or return, with its rank. Thread-safe.
+/// off; this ends the job. If the rank is expendable, it is gone instead: the job goes on without it until another
+/// process joins with its rank, by which the rank returns. Thread-safe.
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -100,8 +100,8 @@ class Cluster {
   using OnLost = std::function<void(const FailurePtr&)>;
   [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;
   /// Ends the job: blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost
-  /// or has not called it within ClusterOptions::limit. If this object is destroyed without leave(), the other ranks
-  /// lose this process.
+  /// or, after ClusterOptions::limit, the ranks that have not called leave(); a rank other than 0 names rank 0 in this
+  /// case. If this object is destroyed without leave(), the other ranks lose this process.
   virtual void leave() = 0;
 };
 

@@ -1,5 +1,15 @@
 #pragma once
 
+// Membership watches the processes of a job. A rank has one of these states:
+//
+//   expected   The rendezvous waits for the rank's HELLO, the message with which a process joins.
+//   present    The rank is connected, and its heartbeats arrive.
+//   leaving    The rank has called leave() and waits until the other ranks have called it.
+//   left       All ranks have called leave(). A silent or closed link is no longer a loss.
+//   lost       The rank died, fell silent or was cut off. The job ends.
+//   gone       The rank is lost, but expendable: its links fail, and the other ranks go on.
+//   returned   Another process has joined with a rank that was gone. The rank is present again.
+//
 // For a training run there is one more state: a rank that is gone, or that returned after the run began, is absent from
 // the run.
 
@@ -18,7 +28,7 @@
 
 namespace troupe {
 
-/// The heartbeats and time limits of a membership.
+/// The heartbeats, time limits and callbacks of a Membership.
 struct MembershipOptions {
   int rank = 0;
   /// The interval between two heartbeats. Must be positive.
@@ -39,9 +49,9 @@ struct MembershipOptions {
 };
 
 /// Sends heartbeats from every rank to rank 0 and from rank 0 to every rank, and reports losses. A process is lost when
-/// its heartbeats stop or its connection breaks; if it is expendable, it is gone instead. Rank 0 reports either to
-/// every other rank, also to the lost one, which may still live. A thread of this object sends and watches.
-/// Thread-safe.
+/// its heartbeats stop or its connection breaks; if it is expendable, it is gone instead. In both cases rank 0 sends
+/// the failure to every other rank, also to the lost one, which may still live. A thread of this object sends and
+/// watches. Thread-safe.
 class Membership {
  public:
   /// `links` lead from rank 0 to every other rank, and from another rank to rank 0 only. Throws Error if the interval
@@ -71,8 +81,8 @@ class Membership {
   /// Makes a rank that was gone present again. `link` leads to the process that returns with the rank.
   void take_back(int rank, std::shared_ptr<Link> link);
 
-  /// Adds a callback that is called once, on any thread, when a rank is lost; at once if one is lost already.
-  /// Destroying the function removes the callback. A call may run until the destructor of Membership returns.
+  /// Adds a callback that is called once, on any thread, when a rank is lost; at once if one is lost already. The
+  /// caller owns the callback, and destroys it to remove it. A call may run until the destructor of Membership returns.
   using OnLost = std::function<void(const FailurePtr&)>;
   void on_lost(std::weak_ptr<const OnLost> callback);
   /// Blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost meanwhile, or,

@@ -86,7 +86,7 @@ class Host {
     arrived_.insert(hello.rank);
   }
 
-  /// Sends `reason` to a process that does not belong to the job or whose rank is taken. The job goes on without it.
+  /// Sends `reason` to a process that cannot join, and reports it to on_notice. The job goes on without this process.
   void refuse(const std::string& sender, const std::string& reason) {
     acceptor_->answer(sender, refusal(reason));
     notice(reason + "; refused");

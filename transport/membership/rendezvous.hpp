@@ -21,8 +21,8 @@ struct Member {
   ProcessRole role = ProcessRole::any;
 };
 
-/// The job, this process as a member of it, and the settings of rendezvous(), the meeting of all processes at its
-/// start.
+/// The job, this process as a member of it, and the settings of rendezvous(), by which all processes meet at the start
+/// of the job.
 struct RendezvousOptions {
   Job job;
   Agreement agreement;

@@ -35,12 +35,13 @@ struct Answer {
 
 std::vector<std::byte> encode(const Hello& hello);
 std::vector<std::byte> encode(const Answer& answer);
-/// Throws Error if the bytes are not a HELLO, or are one of another version of the protocol.
+/// Decodes a HELLO. Throws Error if the bytes are not a HELLO, or one of another version of the protocol.
 Hello decode_hello(std::span<const std::byte> bytes);
-/// Throws Error if the bytes are not an answer.
+/// Decodes an answer. Throws Error if the bytes are not an answer.
 Answer decode_answer(std::span<const std::byte> bytes);
 
-/// Writes a member as a part of a HELLO, of an answer, or of the message about a rank that has returned.
+/// Appends an encoded member to the bytes of `writer`: to a HELLO, an answer, or the message about a rank that has
+/// returned.
 void write(ByteWriter& writer, const Member& member);
 /// Reads a member that write() has written. Throws Error if the bytes end too early, an address is too long or the role
 /// is unknown.

@@ -11,8 +11,8 @@
 
 namespace troupe::zeromq {
 
-/// Assembles the frames of one peer from packets. Several frames may be incomplete at once, because an urgent frame
-/// overtakes the rest of a large one. Used by one thread.
+/// Assembles the frames of one peer from packets. Several frames may be incomplete at once, because packets of an
+/// urgent frame overtake the remaining packets of a large one. Used by one thread.
 class Assembly {
  public:
   /// Payloads that stay in the peer's memory are read and released through `connection`. add() refuses a payload above

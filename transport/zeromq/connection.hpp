@@ -12,15 +12,16 @@
 
 namespace troupe::zeromq {
 
-/// A payload that ZeroMQ or the peer reads in place, and its guard, or null. Both handles are kept until the payload is
-/// read.
+/// A payload that ZeroMQ or the peer reads without a copy, and its guard or null. Both handles are kept until the
+/// payload is read.
 struct SharedPayload {
   Tensor payload;
   std::shared_ptr<const PayloadGuard> guard;
 };
 
 /// The sending side of the connection to one peer: queues frames in order of priority, sends them as packets, and
-/// counts received and acknowledged packets. At most kWindow packets are sent and not yet acknowledged. Thread-safe.
+/// counts received and acknowledged packets. At most kWindow packets, the window, are sent and not yet acknowledged.
+/// The peer reads large payloads that this process offers to it directly in this process's memory. Thread-safe.
 class Connection {
  public:
   /// Connects in the background to `address` of peer number `peer`: by `address.ipc` if `same_host` is set and the
@@ -108,7 +109,7 @@ class Connection {
   zmq::socket_t monitor_;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue_;  // by priority, then in the order of enqueue()
   std::map<std::uint64_t, SharedPayload>
-      offers_;  // payloads that the peer may read in place, by the first packet of the frame
+      offers_;  // payloads offered to the peer, by number of the frame's first packet
   std::uint64_t order_ = 0;
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::uint64_t received_ = 0, received_acknowledged_ = 0;

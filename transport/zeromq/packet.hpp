@@ -13,9 +13,9 @@ namespace troupe::zeromq {
 /// The kinds of packets between two processes. A packet is a ZeroMQ message of exactly two parts: a header, and bytes
 /// that may be empty.
 enum class PacketType : std::uint8_t {
-  introduction,  ///< the first packet; `can_read_memory` tells whether the sender can read the receiver's memory
-  frame,  ///< begins a frame: its header, and its first bytes, or none if the receiver reads the payload in place
-  chunk,  ///< further bytes of a frame
+  introduction,     ///< the first packet; `can_read_memory` tells whether the sender can read the receiver's memory
+  frame,            ///< begins a frame: header and first bytes, or no bytes if the receiver reads them in place
+  chunk,            ///< further bytes of a frame
   payload_read,     ///< the sender of this packet has read, or dropped, a payload in the memory of the receiver
   channel_closed,   ///< the sender has closed its end of a link
   given_up,         ///< the sender accepts no further packets, because one was damaged or above a limit

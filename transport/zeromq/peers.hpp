@@ -65,12 +65,12 @@ struct Peer {
 class Peers {
  public:
   /// Keeps references to `context`, `options` and `address`, which is this endpoint's address. `on_connection` is
-  /// called, with the lock held, when a connection is made; it must not call this object.
+  /// called when a connection is made, while this object's mutex is held; it must not call this object.
   Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address,
         std::function<void()> on_connection)
       : context_(context), options_(options), address_(address), on_connection_(std::move(on_connection)) {}
 
-  /// Adds a peer. Throws Error if the number is in use.
+  /// Adds the endpoint at `address` as peer `number`, without connecting to it. Throws Error if the number is in use.
   void add(int number, const EndpointAddress& address);
   /// Gives the number of a failed peer to another endpoint, as a new Peer without connection and links. Throws Error if
   /// the number is not in use.

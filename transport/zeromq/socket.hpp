@@ -35,15 +35,16 @@ zmq::socket_t make_client(zmq::context_t& context);
 /// and attempts to connect that are repeated. `name` must be unique in the context.
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);
 
-/// Returns the next event, ZMQ_EVENT_..., from a socket made by watch(). Does not wait; returns nothing if there is
-/// none.
+/// Returns the number of the next event, a constant ZMQ_EVENT_NAME, from a socket made by watch(). Does not wait;
+/// returns nothing if there is no event.
 std::optional<int> next_event(zmq::socket_t& monitor);
 
 /// Returns a view of the bytes of a message; `message` must outlive it.
 std::span<const std::byte> bytes_of(const zmq::message_t& message);
 
-/// Receives the remaining parts of a message of which the first part was received; `more` is whether that part has
-/// successors. Returns the first three of them and drops further ones, so that a malformed message takes no memory.
+/// Receives the remaining parts of a message of which the first part was received; `more` is whether the message has
+/// further parts. Returns the first three of them and drops the others, so that a malformed message takes little
+/// memory.
 std::vector<zmq::message_t> receive_rest(zmq::socket_t& socket, bool more);
 
 }  // namespace troupe::zeromq
