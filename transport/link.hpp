@@ -19,8 +19,8 @@ struct IncomingFrame {
 
 /// One end of a bidirectional connection between two processes, or between two components of one process. Frames that
 /// are sent at one end arrive at the other end whole and once, those of equal priority in order, or the link fails at
-/// both ends. No frame is skipped, except one whose guard was withdrawn before it was sent. All members may be called
-/// on any thread; only one thread at a time may call receive().
+/// both ends. No frame is skipped, except one whose PayloadGuard was withdrawn before the frame was sent. All members
+/// may be called on any thread; only one thread at a time may call receive().
 class Link {
  public:
   /// Called when receive() may return a frame or the link has failed: on any thread, and never while the link holds a
@@ -32,8 +32,9 @@ class Link {
   virtual ~Link() = default;
 
   /// Queues a frame to be sent, and returns without waiting for the other end. The caller must not write to the payload
-  /// while the link holds a handle of it, unless it has withdrawn the guard of the frame. Returns false if the link has
-  /// failed or is closed; the frame is lost then.
+  /// while the link holds a handle of it, unless it has withdrawn the frame's PayloadGuard, which lets the other end
+  /// read the payload in this process's memory. Returns false if the link has failed or is closed; the frame is lost
+  /// then.
   virtual bool send(const Frame& frame) = 0;
   /// Returns the next frame that has arrived, or nothing. Does not wait.
   virtual std::optional<IncomingFrame> receive() = 0;

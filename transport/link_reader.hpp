@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// Receives the frames of a link on one thread, which blocks until a frame arrives. Takes the on_ready callback of the
-/// link.
+/// Receives the frames of a link, and blocks the calling thread until a frame arrives. Sets the on_ready callback of
+/// the link. Used by one thread.
 class LinkReader {
  public:
   explicit LinkReader(std::shared_ptr<Link> link);

@@ -40,7 +40,7 @@ constexpr std::array<std::pair<const char*, ProcessRole>, 5> kTypes{{{"chief", P
 /// The tasks of all types in a cluster.
 struct Tasks {
   std::vector<std::string> addresses;                                  // by rank
-  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // first rank, number of tasks
+  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // by type: first rank and number of tasks
 };
 
 Tasks tasks_of(const nlohmann::json& cluster, const std::string& text) {

@@ -48,7 +48,8 @@ class AgreementRound {
   std::map<int, std::unique_ptr<LinkReader>> peers_;
 };
 
-/// Returns the first line in which two texts differ, as part of an error text; empty if the texts are equal.
+/// Returns the first line in which two texts differ, as part of an error text such as `'a' on rank 1 but 'b' on rank
+/// 0`; empty if the texts are equal.
 std::string first_difference(const std::string& mine, int my_rank, const std::string& theirs, int their_rank);
 
 }  // namespace troupe

@@ -146,7 +146,7 @@ class JoinedCluster final : public Cluster {
         [this](int other) { return gone(other) || membership_->expendable().contains(other); });
   }
 
-  // ---- Ranks that return
+  // ---- Ranks that return or are gone, members, notices
 
   void start_readmission() {
     ReadmissionOptions options{.rendezvous = rendezvous_options()};
@@ -229,7 +229,7 @@ class JoinedCluster final : public Cluster {
   mutable std::mutex members_mutex_, returned_mutex_;
   std::vector<Member> members_;
   std::vector<std::weak_ptr<const OnReturned>> on_returned_;
-  std::map<int, int> returns_;  // by rank
+  std::map<int, int> returns_;  // number of returns, by rank
   std::set<int> listening_;     // ranks that were added to announcements_
   Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
   /// Called when a process is lost: fails the data links to it. ZeroMQ itself reports the loss only if this process was

@@ -125,7 +125,7 @@ class Host {
   const Acceptor::Deadline deadline_;
   std::unique_ptr<Acceptor> acceptor_;
   std::vector<Member> members_;
-  std::map<int, std::string> senders_;  // by rank
+  std::map<int, std::string> senders_;  // Message::sender of the HELLO, by rank
   std::set<int> arrived_;               // ranks whose current HELLO, the first or the second, has come
 };
 

@@ -48,7 +48,7 @@ void write(ByteWriter& writer, const Member& member);
 Member read_member(ByteReader& reader);
 
 /// Returns the first entry in which two agreements, lists of names and values, differ, as an error text such as `seed
-/// is 3 on rank 1 but 4 on rank 0`; empty if they are equal.
+/// is 3 on rank 1 but 4 on rank 0`; empty if the agreements are equal.
 std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank);
 /// run_id_objection() returns an error text if the run id of a HELLO differs from that of `job`, and
 /// world_size_objection() if the world size differs; both return an empty text if it is equal.

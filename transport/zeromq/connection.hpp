@@ -69,7 +69,8 @@ class Connection {
   /// context, because links may keep this object alive for longer. ZeroMQ still sends the packets that it has accepted.
   void shut();
   FailurePtr failure() const;
-  /// Whether the peer has acknowledged every packet and read every offered payload, or the connection has failed.
+  /// Whether no message waits and the peer has acknowledged every packet and read every offered payload, or the
+  /// connection has failed.
   bool drained() const;
 
  private:
@@ -108,8 +109,7 @@ class Connection {
   zmq::socket_t socket_;
   zmq::socket_t monitor_;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue_;  // by priority, then in the order of enqueue()
-  std::map<std::uint64_t, SharedPayload>
-      offers_;  // payloads offered to the peer, by number of the frame's first packet
+  std::map<std::uint64_t, SharedPayload> offers_;  // offered payloads, by the number of the frame's first packet
   std::uint64_t order_ = 0;
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::uint64_t received_ = 0, received_acknowledged_ = 0;
