@@ -64,8 +64,8 @@ class Endpoint {
   virtual std::shared_ptr<Link> link(int peer, const std::string& name) = 0;
   /// Cuts a peer off: its links fail with `cause`, later ones included. Does nothing if the peer is unknown.
   virtual void fail_peer(int peer, const FailurePtr& cause) = 0;
-  /// Blocks until every connected peer has acknowledged all packets and read all payloads from this endpoint, or its
-  /// connection has failed. Returns false if this takes longer than `limit`.
+  /// Blocks until every connected peer has acknowledged all frames and read all payloads that this endpoint has sent to
+  /// it, or the connection to it has failed. Returns false if this takes longer than `limit`.
   virtual bool drain(std::chrono::milliseconds limit) = 0;
 };
 

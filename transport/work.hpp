@@ -15,16 +15,15 @@ namespace troupe {
 /// devices is thread-safe.
 ///
 /// After work on tensors of the host has failed and is destroyed, no other rank reads or writes its tensors. If work on
-/// devices is destroyed before its collective is launched for all ranks of this process, the group ends. A launched
-/// collective completes even if its work is destroyed.
+/// devices is destroyed before every step of its collective is launched, the group ends. A collective whose steps are
+/// all launched completes even if its work is destroyed.
 class Work {
  public:
   virtual ~Work() = default;
 
   /// Does every step for rank `local` that is possible now, without waiting. Returns true once the host has nothing
   /// left to do for the rank; when done(local) is done, too, the caller may use the tensors of the rank. Throws Error
-  /// if the collective has failed, and Aborted if the group ended before the collective was launched for all ranks of
-  /// this process.
+  /// if the collective has failed, and Aborted if the group ended before every step was done or launched.
   virtual bool advance(std::size_t local = 0) = 0;
   /// Returns an event of the device of rank `local`. When it is done, the rank's tensors hold the result and no other
   /// rank reads them any more. Valid once advance(local) has returned true. Default: an event that is done.

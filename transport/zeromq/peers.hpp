@@ -90,7 +90,8 @@ class Peers {
   std::shared_ptr<Channel> channel(Peer& peer, std::uint64_t id);
   /// Returns the peers that have a connection, including replaced ones.
   std::vector<Peer*> connected();
-  /// Whether, on every connection that has not failed, the peer has acknowledged all packets and read all payloads.
+  /// Whether every connection has failed or is drained: no message waits to be sent, and the peer has acknowledged all
+  /// packets and read all payloads.
   bool drained();
 
   /// Fails channel `id` with a failure of the kind `aborted`, because the peer has closed its end of the link.
