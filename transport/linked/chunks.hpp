@@ -9,11 +9,12 @@
 namespace troupe::linked {
 
 /// An all_reduce of at most kSmallBytes sends the whole tensor of each rank to all ranks, which all compute the sum.
-/// This takes less time than waiting twice, for the inputs of a slice and for the summed slices.
+/// This takes less time than the two rounds of a larger tensor, in which each rank first sums one slice and then sends
+/// the sum to all ranks.
 inline constexpr std::size_t kSmallBytes = 4'096;
 
-/// The bytes of a chunk. A tensor that one rank sends to another is cut in chunks, so that one chunk is summed while
-/// the next is on its way.
+/// The size of a chunk in bytes; the last chunk of a tensor may be smaller. A tensor that one rank sends to another is
+/// cut into chunks, so that one chunk is summed while the next is on its way.
 inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
 /// A chunk of a result is copied before it is sent if it has at most kStagedBytes: copying takes less time than waiting
 /// until all ranks have read the chunk.

@@ -65,8 +65,9 @@ void copy_part(const RankCall& call, PendingCollective& pending) {
              bytes);
 }
 
-/// The computations of one rank in a collective: one after all ranks have arrived, one after all have reduced. Null if
-/// there is nothing to do.
+/// A Piece is a computation of one rank in a collective, or null. Pieces has the two computations of a rank: element 0
+/// runs once all ranks have passed the phase `arrived` of the PendingCollective, element 1 once all have passed
+/// `reduced`.
 using Piece = void (*)(const RankCall& call, PendingCollective& pending);
 using Pieces = std::array<Piece, 2>;
 
