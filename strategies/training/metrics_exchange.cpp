@@ -96,8 +96,9 @@ void MetricsExchange::send_end(const Staleness& staleness) {
   send_to_all(writer, kEnd);
 }
 
-/// Throws Error if a process is lost. If a link has failed, waits up to kLossLimit for the cluster to report a loss:
-/// the process at the other end may have ended because a third process was lost, which is then the root cause.
+/// Throws Error if the cluster reports a lost process, or if the link to a process that is not expendable and has not
+/// ended the run failed more than kLossLimit ago. For a later failure it returns after kPause: the process at the other
+/// end may have ended because a third process was lost, and the cluster then reports this root cause.
 void MetricsExchange::expect_no_loss() {
   if (const auto lost = cluster_.lost()) throw Error("metrics", to_string(*lost));
   const auto now = std::chrono::steady_clock::now();
@@ -107,7 +108,7 @@ void MetricsExchange::expect_no_loss() {
       throw Error("metrics", "process " + std::to_string(number) + " was lost before its last report: " + cause->what);
     if (cause && !link_failed_) link_failed_ = now;
   }
-  // On a failed link LinkReader::receive() returns at once. The pause limits how often the caller repeats it.
+  // On a failed link LinkReader::receive() returns at once. The pause limits how often the caller repeats the call.
   if (link_failed_) std::this_thread::sleep_for(kPause);
 }
 
