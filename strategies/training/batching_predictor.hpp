@@ -26,7 +26,7 @@ class BatchingPredictor {
   using Arrays = Predictor::Arrays;
 
   /// `fields` describe the rows of the calls; see Predictor. Throws Error if an option is out of range, or the model
-  /// has no output of that name.
+  /// has no output of the name `options.output`.
   BatchingPredictor(const Runtime& runtime, const Trainer& trainer, const std::vector<Field>& fields,
                     BatchingOptions options = {});
   /// Does not wait for open requests. The actors still answer them.

@@ -97,8 +97,8 @@ void MetricsExchange::send_end(const Staleness& staleness) {
 }
 
 /// Throws Error if the cluster reports a lost process, or if the link to a process that is not expendable and has not
-/// ended the run failed more than kLossLimit ago. For a later failure it returns after kPause: the process at the other
-/// end may have ended because a third process was lost, and the cluster then reports this root cause.
+/// ended the run failed more than kLossLimit ago. If such a link failed later, returns after kPause: the process at the
+/// other end may have ended because a third process was lost, and the cluster then reports this root cause.
 void MetricsExchange::expect_no_loss() {
   if (const auto lost = cluster_.lost()) throw Error("metrics", to_string(*lost));
   const auto now = std::chrono::steady_clock::now();

@@ -26,7 +26,7 @@ struct ModelSummary {
   std::vector<Layer> layers;  ///< in the order of the model's graph
   std::vector<Row> rows;
   std::int64_t trained_elements = 0;
-  /// The memory of all replicas in the plan that trains the model on the data.
+  /// The memory of the plan that trains the model on the data, over all replicas.
   PlanMemory memory;
 };
 

@@ -63,11 +63,13 @@ class SharedTraining {
 
   using StopRequested = std::function<bool()>;
   /// In an expendable process, waits for the next status message of the kind, and discards messages of other kinds.
-  /// Throws Error if rank 0 has ended, or `stop_requested` returns true.
+  /// Throws Error if rank 0 has ended, if a process that is not expendable is lost, or if `stop_requested` returns
+  /// true.
   JobStatus receive(JobStatus::Kind kind, const StopRequested& stop_requested = {}) const;
   /// fit() in an expendable process: takes part in the runs that rank 0 starts, even if the current run began before
   /// the call. Returns when the fit of rank 0 is over, or when `stop_requested` returns true, in which case the other
-  /// processes continue. Throws Error with the root cause if a run fails, and Error if rank 0 has ended.
+  /// processes continue. Throws Error with the root cause if a run fails, and Error if rank 0 has ended or a process
+  /// that is not expendable is lost.
   FitResult take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const;
 
  private:

@@ -169,8 +169,8 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Re
   return hooks;
 }
 
-/// fit() in an expendable process, without which the other processes continue. If it throws, the fit goes on in the
-/// other processes.
+/// fit() in an expendable process; see Strategy::expendable(). If fit() throws here, the fit goes on in the other
+/// processes.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
   const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());

@@ -99,7 +99,7 @@ class TrainingRun {
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
               std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
   /// If the fit is not over, ends its run at once, which may leave the parameters broken; see
-  /// ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not called it.
+  /// ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;

@@ -51,10 +51,10 @@ class GroupWatch {
  public:
   struct Hooks {
     /// Returns a failure that a communication library, such as NCCL, has found in the background, or null. Called on
-    /// the watch's thread and on the thread of a caller of failure().
+    /// the watch's thread, and on the thread of a caller of failure(). Empty if there is no such library.
     std::function<FailurePtr()> look = {};
-    /// Frees the devices of a group that fail() has ended from collectives that are launched and not done. Called on
-    /// the watch's thread.
+    /// Called on the watch's thread after fail() has ended the group. Must free the devices from collectives that are
+    /// launched and not done. Empty if nothing can be done.
     std::function<void(const FailurePtr&)> release = {};
   };
 
@@ -100,8 +100,8 @@ class GroupWatch {
   using Clock = std::chrono::steady_clock;
 
   void work();
-  /// Drops the collectives that are done. Returns a failure if the first of the others has taken longer than the limit,
-  /// else null.
+  /// Drops the collectives at the front of pending_ that are done. Returns a failure if the first of the others has
+  /// taken longer than the limit, else null.
   FailurePtr look_at_first();
   void drop_done();
   void tell(std::unique_lock<std::mutex>& lock);

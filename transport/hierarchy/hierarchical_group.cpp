@@ -19,8 +19,8 @@ class HierarchicalWork final : public StagedWork {
 
   const Event& done(std::size_t local) const override { return staged_->done.at(local); }
   std::string waits_for(std::size_t /*local*/) const override { return staged_->description(); }
-  /// Does nothing. All ranks of this process share the work, and a rank may destroy the Failure that describes it while
-  /// other ranks still advance the work.
+  /// Does nothing. All ranks of this process share the work, and the rank that owns `origin` may destroy it while other
+  /// ranks still advance the work.
   void set_origin(const Failure* /*origin*/) override {}
 
  private:

@@ -40,7 +40,7 @@ class NumberedWork : public HostWork {
   /// Returns the payload of a frame from rank `from`. Throws Error if the payload is not as long as `count` elements.
   const IncomingPayload& expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const;
 
-  // The functions below are called with the lock of the rank's state held.
+  // The functions below must be called with RankState::lock() held.
   /// Sends rank `to` a frame of type collective_ready. It allows that rank to send parts above kEagerBytes.
   void send_ready(int to);
   /// Sends a chunk to rank `to`. all_read() returns false until the rank has read the chunk.
@@ -57,7 +57,7 @@ class NumberedWork : public HostWork {
   bool all_read();
 
  private:
-  // The functions below are called with the lock of the rank's state held.
+  // The functions below must be called with RankState::lock() held.
   virtual void begin_steps() = 0;
   /// Does all steps that can be done now. Returns true once the collective is complete on this rank.
   virtual bool advance_steps() = 0;

@@ -15,7 +15,8 @@ namespace {
 using local::Group;
 using local::PendingCollective;
 
-/// The tensors of one rank in a collective, and the numbers of the rank, of all ranks and of the root.
+/// The arguments of one rank in a collective: `rank` is its number, `ranks` the size of the group, `root` the number of
+/// the root; `input` and `output` are the tensors of the rank.
 struct RankCall {
   int rank = 0, ranks = 1, root = 0;
   Tensor input, output;
