@@ -15,7 +15,8 @@ constexpr std::chrono::milliseconds kNoWait{0};
 constexpr std::chrono::seconds kLossLimit{1};
 constexpr std::chrono::milliseconds kPause{10};
 
-/// The content of a frame, in FrameHeader::slot.
+/// The content of a frame of this exchange: reports, or the end of the run with the staleness. The field
+/// FrameHeader::slot has this value.
 enum Content : std::int32_t { kReports, kEnd };
 
 void write_report(ByteWriter& writer, const ReplicaReport& report) {

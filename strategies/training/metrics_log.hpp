@@ -22,8 +22,7 @@ namespace troupe {
 /// functions of the log must be called on one thread at a time.
 class MetricsLog {
  public:
-  /// With `shared_steps` every replica reports a part of each step; without, each step is reported whole by one
-  /// replica.
+  /// If `shared_steps` is true, every replica reports a part of each step, else one replica reports the whole step.
   MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps = true);
 
   /// Begins a run whose first step is `first_step`.
@@ -86,7 +85,7 @@ class MetricsLog {
   std::unique_ptr<MetricsExchange> exchange_;
   bool ended_ = false, complete_ = false;
   std::vector<int> absent_;
-  StepOrder order_;  // order of steps that are not shared
+  StepOrder order_;  // used only if replicas do not share steps
   std::shared_ptr<ShardLog> shard_log_ = std::make_shared<ShardLog>();
   std::vector<StepMetrics> taken_;
 };

@@ -19,7 +19,7 @@ class SingleUser {
   /// Marks the object as used by the calling thread while the guard lives. Throws Error if another thread uses the
   /// object, or if close() forbids its use.
   [[nodiscard]] Guard use();
-  /// While the guard lives, use() throws Error with the reason `why`.
+  /// Forbids the use of the object: while the guard lives, use() throws Error with the reason `why` on all threads.
   [[nodiscard]] Guard close(std::string why);
 
  private:

@@ -75,9 +75,10 @@ class Trainer {
   std::unique_ptr<TrainingRun> start(const Dataset& data, const FitOptions& options = {});
   /// Trains on the batches of a user's actor; see BatchSource. The actor decides when an epoch ends. If the previous
   /// fit on a BatchSource with the same `most_rows` was stopped within an epoch, this fit resumes that epoch, and the
-  /// actor gets the number of the next batch. Throws Error in an expendable process.
+  /// actor gets the number of the next batch; otherwise the fit begins a new epoch. Throws Error like the other fit(),
+  /// and in an expendable process.
   FitResult fit(const BatchSource& batches, const FitOptions& options = {});
-  /// Starts a fit on the batches of a user's actor and returns at once; see TrainingRun.
+  /// Starts a fit on the batches of a user's actor and returns at once; see TrainingRun. Throws Error like fit().
   std::unique_ptr<TrainingRun> start(const BatchSource& batches, const FitOptions& options = {});
   /// Returns the mean loss and the metrics over all rows of the data. If the data has no rows, the loss is 0 and there
   /// are no metrics. Throws Error if a loss is not finite.

@@ -28,8 +28,8 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
   start_epoch();
 }
 
-/// Sets position_ to the position of the parameters. An epoch that was stopped is resumed only if the data has the same
-/// rows, step size and shard layout; otherwise the next epoch begins.
+/// Sets position_ to the position in the store, from which the training continues. An epoch that was stopped is resumed
+/// only if the data has the same rows, step size and shard layout; otherwise the next epoch begins.
 void TrainingRun::resume_position() {
   position_ = store_->position();
   const bool same_data =

@@ -24,7 +24,7 @@ struct EpochMetrics {
   std::int64_t epoch = 0;  ///< number of the epoch over all fits, from 0
   Metrics training;
   double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
-  bool complete = true;  ///< false if the fit was stopped before the last batch of the epoch
+  bool complete = true;  ///< false if the fit ended before the last batch of the epoch
 };
 
 struct FitOptions {
@@ -49,8 +49,8 @@ struct FitOptions {
   /// Called about ten times a second, and after on_epoch and on_pause. If it returns true, the fit ends, at the same
   /// step for all replicas.
   std::function<bool()> stop_requested = {};
-  /// Whether a step whose loss is not finite ends the fit with an Error, or is skipped. In both cases the step makes no
-  /// update. If it ends the fit, a few later steps may still be made.
+  /// A step whose loss is not finite makes no update. With `stop` it ends the fit with an Error, though a few later
+  /// steps may still be made; with `skip` the fit continues.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
   /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards that
   /// depend on the order of messages; see Recording. Empty: no file. Nothing is written if the fit fails.
@@ -84,8 +84,8 @@ struct EpochRows {
 struct TrainingHooks {
   /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run.
   std::function<void(const Plan&)> on_run_end = {};
-  /// Called once, at the end of wait() or else by the destructor. `succeeded` is false if the fit has failed or was
-  /// given up.
+  /// Called once: by wait() when the fit is over, else by the destructor of TrainingRun. `succeeded` is false if the
+  /// fit has failed or was given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
 };
 
@@ -95,7 +95,7 @@ struct TrainingHooks {
 /// thread-safe, except for stop().
 class TrainingRun {
  public:
-  /// Starts the first run. `data` is the size of an epoch.
+  /// Starts the first run, unless the options allow no step. `data` is the size of an epoch.
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
               std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
   /// If the fit is not over, ends its run at once, which may leave the parameters broken; see

@@ -24,13 +24,13 @@ inline constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
 /// chunk.
 using Inputs = std::vector<const IncomingPayload*>;
 
-/// The number of chunks of a tensor of `elements` elements: at least one, which may be empty.
+/// Returns the number of chunks of a tensor of `elements` elements: at least one, which may be empty.
 std::size_t chunks_of(std::int64_t elements, DType dtype);
-/// The range of chunk `number` in a tensor of `elements` elements.
+/// Returns the range of chunk `number` in a tensor of `elements` elements.
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number);
 
-/// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over the chunks r0, r1, r2, ... of all ranks. `input` is the chunk of
-/// rank `rank`; `inputs` has those of all other ranks. The output may be `input`.
+/// Computes output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over the chunks r0, r1, r2, ... of all ranks. `input` is the
+/// chunk of rank `rank`; `inputs` has the chunks of all other ranks. The output may be `input`.
 void sum(const Inputs& inputs, int rank, const Tensor& input, const Tensor& output);
 
 /// Both functions copy all elements of `from` to `to`, which must have the same number of bytes.

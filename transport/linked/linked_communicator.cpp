@@ -26,7 +26,8 @@ Steps sum_everywhere(const Tensor& tensor, int rank) {
           .combine = sum_of(tensor, tensor, rank)};
 }
 
-/// The steps of an all_reduce in which every rank sums one slice, then sends it to all.
+/// The steps of an all_reduce in which every rank sums one slice over all ranks, then sends the summed slice to all
+/// other ranks.
 Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
   const auto local_slice = slice(rank);

@@ -51,8 +51,8 @@ class RankState {
 
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(links_.size()); }
-  /// All other ranks in the order in which this rank sends to them. It begins with the next rank, so that the ranks do
-  /// not all send to the same rank first.
+  /// All other ranks in the order in which this rank sends to them. The list begins with the next rank, so that the
+  /// ranks do not all send to the same rank first.
   const std::vector<int>& others() const { return others_; }
   std::int64_t next_number() { return next_number_++; }
 

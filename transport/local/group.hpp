@@ -113,7 +113,7 @@ class Group {
   std::mutex mutex_;  // guards the members below
   std::vector<std::int64_t> next_call_;
   std::vector<std::shared_ptr<PendingCollective>> pending_;
-  /// Completed collectives that are used again, so that a training step allocates none.
+  /// The objects of completed collectives. New collectives use them again, so that a training step allocates none.
   std::vector<std::shared_ptr<PendingCollective>> spare_;
   std::map<std::pair<int, int>, Inbox> inboxes_;  // by sender and receiver
   std::map<Receive, ProgressListener> receivers_;

@@ -43,7 +43,7 @@ NcclId share_nccl_id_by_tcp(const std::string& address, int rank, int ranks, std
 struct NcclGroupOptions {
   /// The number of ranks in all processes.
   int size = 1;
-  /// The ranks of this process, in ascending order.
+  /// The ranks of this process, in ascending order, each on a GPU of its own.
   std::vector<DeviceRank> local;
   NcclId id = {};
   /// The time that the ranks may wait for each other at the start, and the time that a collective may take.

@@ -12,7 +12,7 @@ namespace troupe::nccl {
 
 namespace {
 
-// An operation is polled kEagerLooks times without a pause, then at intervals of kPause.
+// The state of a communicator is polled kEagerLooks times without a pause, then at intervals of kPause.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{50};
 
