@@ -235,8 +235,9 @@ std::size_t MetricsLog::take_from_all() {
   return count;
 }
 
-/// Moves the steps of all replicas to taken_ in order, up to the first that is missing. Returns their number. With
-/// `last` the run is over in all processes, so a missing step is replaced by one without rows.
+/// Moves the steps of all replicas to taken_ in order, up to the first step that is missing. Returns the number of
+/// moved steps. If `last` is true, the run is over in all processes, so a missing step is replaced by a step without
+/// rows.
 std::size_t MetricsLog::take_in_order(bool last) {
   std::lock_guard lock(parts_->mutex);
   for (auto& queue : parts_->per_replica)

@@ -84,8 +84,8 @@ struct EpochRows {
 struct TrainingHooks {
   /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run.
   std::function<void(const Plan&)> on_run_end = {};
-  /// Called once: by wait() when the fit is over, else by the destructor of TrainingRun. `succeeded` is false if the
-  /// fit has failed or was given up.
+  /// Called once: by wait() if it succeeds, else by the destructor of TrainingRun. `succeeded` is false if the fit has
+  /// failed or was given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
 };
 

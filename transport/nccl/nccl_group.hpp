@@ -12,11 +12,11 @@
 
 namespace troupe {
 
-/// True if this build has NCCL and the library can be loaded.
+/// Returns true if this build has NCCL and the library can be loaded.
 bool has_nccl();
-/// True if there is at least one device, all devices are GPUs and none occurs twice, as NCCL requires.
+/// Returns true if there is at least one device, all devices are GPUs and none occurs twice, as NCCL requires.
 bool are_different_gpus(const std::vector<Device>& devices);
-/// True if has_nccl() and are_different_gpus().
+/// Returns true if has_nccl() and are_different_gpus() are true.
 bool suits_nccl(const std::vector<Device>& devices);
 
 /// The id by which the ranks of a group find each other. An id must be used for one group only.
@@ -43,7 +43,7 @@ NcclId share_nccl_id_by_tcp(const std::string& address, int rank, int ranks, std
 struct NcclGroupOptions {
   /// The number of ranks in all processes.
   int size = 1;
-  /// The ranks of this process, in ascending order, each on a GPU of its own.
+  /// The ranks of this process, in ascending order; each must be on a different GPU.
   std::vector<DeviceRank> local;
   NcclId id = {};
   /// The time that the ranks may wait for each other at the start, and the time that a collective may take.
