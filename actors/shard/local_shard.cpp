@@ -68,7 +68,7 @@ class LocalShard final : public ReplicaParameters {
 
   const std::int64_t steps_per_round_;
   std::optional<Arrival> base_;  // the parameters with which the round began; empty between rounds
-  bool requested_ = false;       // the base of the round was requested
+  bool requested_ = false;       // the shared shard was asked for the parameters of the round
   std::int64_t round_ = 0;
   std::int64_t first_step_ = 0;  // first step of the round
   std::int64_t first_rows_ = 0;  // rows() when the round began

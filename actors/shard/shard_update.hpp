@@ -13,13 +13,14 @@
 namespace troupe {
 
 /// The parameters of one shard and the program that updates them in place. Parameters travel in one flat block. A block
-/// of gradients begins with the scalar loss_is_finite, 0 or negative; see ReplicaGradients. pack_offsets() gives the
-/// offset of each value in a block.
+/// of gradients begins with the scalar loss_is_finite: 0, or negative if the loss of a replica is not finite; see
+/// ReplicaGradients. pack_offsets() gives the offset of each value in a block.
 class ShardUpdate {
  public:
   /// The graph's input for the sum of the gradient blocks. The graph's other input is the batch info.
   static constexpr const char* kGradients = "gradients";
-  /// Input and output of the graph that decodes gradients, if workers send them encoded.
+  /// Names in the graph that decodes gradients, if workers send them encoded: kSent is the input, a worker's encoded
+  /// gradients, and kBlock is the output, the block of gradients.
   static constexpr const char *kSent = "sent", *kBlock = "block";
 
   /// `order` names the parameters of a block. The graph may update further values, such as optimizer state. Throws
@@ -57,14 +58,14 @@ class ShardUpdate {
   void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share) const;
-  /// The block of gradients that apply(number) applies.
+  /// The block of gradients by which apply(number) updates the values.
   const Tensor& gradients() const { return gradients_; }
   /// Corrects gradients() by ConsistencyRule::compensation, with its `factor`. The block has the parameters from which
   /// the gradients were computed.
   void compensate(const Tensor& parameters_then, float factor) const;
-  /// Updates the values by gradients(). The graph reads `number` as the step in its batch info.
+  /// Updates the values in place by gradients(). The graph reads `number` as the step in its batch info.
   void apply(std::int64_t number);
-  /// Updates the values by another block of gradients, without copying it.
+  /// Like apply(number), with another block of gradients in place of gradients(). Does not copy the block.
   void apply(const Tensor& gradients, std::int64_t number);
 
  private:
@@ -91,7 +92,7 @@ class ParameterBlocks {
   Block now(const ShardUpdate& parameters);
   /// Notes that the parameters have changed, so that the next now() makes another copy.
   void changed() { now_ = nullptr; }
-  /// Keeps the block from being reused until freed() is called for the slot over which it was sent.
+  /// Keeps the block from being reused until freed() is called for the output and slot over which the block was sent.
   void sent(std::uint32_t output, std::uint32_t slot, Block block) { sent_[{output, slot}] = std::move(block); }
   void freed(std::uint32_t output, std::uint32_t slot) { sent_.erase({output, slot}); }
 
@@ -101,7 +102,8 @@ class ParameterBlocks {
   Block now_;
 };
 
-/// A hash of the ops, attributes and parameters of an update, for the attributes of a plan's actor.
+/// Returns a hash of the ops, attributes and parameters of an update. The plan has it as an attribute of the shard's
+/// actor, so that plans with different updates differ.
 std::int64_t identity_of_update(const Graph& update);
 
 }  // namespace troupe
