@@ -169,8 +169,8 @@ class RowShard final : public Shard {
   // By position of an index in its batch row: the position of the index's lookup in RowLookup::columns.
   std::vector<std::int32_t> lookup_of_column_;
   ShardUpdate update_;
-  std::vector<Tensor>
-      chunk_;  // by position in ShardUpdate::stored(): the rows that one run of the update's graph reads and writes
+  // By position in ShardUpdate::stored(): the rows that one run of the update's graph reads and writes.
+  std::vector<Tensor> chunk_;
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;

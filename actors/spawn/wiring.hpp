@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-/// The actors that are spawned for one part of a plan, that is in one process, and the edges of their ports. They are
-/// the executors of the part, and for every other part with which it shares edges a proxy that stands for all actors of
-/// that other part. Two proxies name an edge between their parts by its id, which is the same in both since each
-/// process has the whole plan.
+/// The actors that are spawned for one part of a plan, that is in one process, and the edges of their ports. The actors
+/// are the executors of the part and, for every other part with which this part shares edges, a proxy that stands for
+/// all actors of the other part. The proxies at both ends of a link identify an edge by its id, which is the same in
+/// both parts since each process has the whole plan.
 class Wiring {
  public:
   /// One actor of the part: an executor with its segments, or the proxy for the part `peer`.
@@ -33,7 +33,8 @@ class Wiring {
   const std::vector<Node>& nodes() const { return nodes_; }
   /// The parts with which this part shares edges.
   std::vector<int> peers() const;
-  /// The wire of every node, in the order of nodes(). actors[i] must be the actor of node i.
+  /// The wires of all nodes, in the order of nodes(): the message that connects the ports of an actor. actors[i] must
+  /// be the actor of node i.
   std::vector<Wire> wires(const std::vector<caf::actor>& actors) const;
 
  private:
