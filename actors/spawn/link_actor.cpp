@@ -262,8 +262,7 @@ class LinkActor final : public Participant {
   bool peer_is_lost_ = false;
   bool pauses_ = false, lets_pass_ = false;
   std::map<EdgeId, std::uint32_t> input_of_, output_of_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival>
-      sent_;  // by input and slot: the slots that the other part holds
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival> sent_;  // by input and slot: sent, not yet returned
   std::uint64_t run_ = 0;
 };
 
