@@ -83,7 +83,7 @@ class RunControl {
   /// Called when the supervisor of a part ends: the part gets no further orders.
   virtual void leave(int part) = 0;
 
-  // ---- Orders of the SpawnedPlan
+  // ---- Orders of the SpawnedPlan, the owner of the plan's actors
 
   /// Starts a run. Throws Error if a run is in progress, if an earlier run has failed, or if further runs are
   /// forbidden.
@@ -111,7 +111,7 @@ class RunControl {
 
   // ---- Reports of the parts
 
-  /// Reports that all actors of the part are wired.
+  /// Reports that all actors of the part are wired, that is connected along the edges of the plan.
   virtual void wired(int part) = 0;
   /// Reports that all actors of the part are prepared for the run, and that the sources of the part end before
   /// `end_step`.

@@ -264,8 +264,8 @@ void RunCoordinator::finish(Phase phase, bool drained) {
 
 void RunCoordinator::post_end(const RunEnd& end) {
   for (auto& part : parts_) {
-    // A late comer that was not in this run has asked for the next one, and gets no end of this run. After a failure
-    // there is no next run, so the late comer gets the end.
+    // A late comer, the part of a process that has come back, that was not in this run gets no end of this run, and
+    // keeps its request for the next one. After a failure there is no next run, so the late comer gets the end.
     if (!part.in_run && part.attendance == Attendance::late_comer && end.phase == Phase::done) continue;
     part.asked.reset();
     if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });

@@ -130,7 +130,7 @@ struct RemotePart::State {
       case RunWord::stop:
         return coordinator->stop();
       case RunWord::give_up:
-        // If an expendable part fails, the runs of the other parts go on.
+        // If an expendable part gives up, the runs of the other parts go on.
         if (expendable()) return lose_part();
         return coordinator->give_up(failure_of(frame));
       case RunWord::left:

@@ -21,7 +21,7 @@ namespace troupe {
 
 namespace {
 
-// Slots of each output, the tensors that a worker may have unreturned: of its current batch and of the next one.
+// Slots of each output: a worker may hold the tensors of its current batch and of the next one.
 constexpr std::int32_t kAhead = 2;
 
 class BatchDispatcher final : public PortActor {

@@ -21,8 +21,8 @@ enum class Dispatch {
 };
 
 /// Adds a dispatcher, the source that sends workers the indices of the samples to load: each sample of an epoch once.
-/// It dispatches the data set that `SpawnContext` has under the name `source`. From `data` only the number of rows and
-/// the batch size are read, for the attributes of the actor in the plan. A step is a batch. Output 2 w carries the
+/// It dispatches the data set that the SpawnContext has under the name `source`. From `data` only the number of rows
+/// and the batch size are read, for the attributes of the actor in the plan. A step is a batch. Output 2 w carries the
 /// indices of B samples for worker w, int32 of shape [B], and output 2 w + 1 the BatchInfo. If a consumer refuses a
 /// batch info for worker w, the worker counts as lost and, except with Dispatch::parts, the batch goes to another
 /// worker.

@@ -19,9 +19,10 @@ struct ShardOptions {
   ConsistencyRule rule;
   /// If true, a step is a batch of which each worker computes a part. If false, a step is a batch of one worker.
   bool shared_steps = true;
-  /// If true, the shard decides nothing: it repeats the events of the leading shard, which arrive at its last input.
+  /// If true, the shard decides nothing: it repeats the events of the leading shard, the one that decides for all
+  /// shards. The events arrive at its last input.
   bool follows = false;
-  /// The log and the recordings. Set from `SpawnContext` when the shard is spawned.
+  /// The log and the recordings. Set from the SpawnContext when the shard is spawned.
   RunRecords records = {};
 };
 
@@ -59,7 +60,7 @@ class Shard : public PortActor {
   /// Combines the gradients of these workers. The list is empty if all workers of the update were lost. Must not write
   /// to a parameter.
   virtual void combine(const std::vector<int>& from) = 0;
-  /// Applies the combined gradients as update `number`.
+  /// Applies the combined gradients as update `number`, the version of the parameters before the update.
   virtual void apply(std::int64_t number) = 0;
   /// Drops the handles that combine() keeps to gradients of workers, before the gradients are given back to their
   /// producers. Also called if combine() or apply() has thrown.
@@ -129,7 +130,7 @@ struct ShardPorts {
 
 /// Adds a shard to a plan, with the inputs and outputs of Shard, and outputs for `followers` shards that follow it. The
 /// caller must connect the inputs and add the parameters to the plan. `spawn` spawns the shard from `options`, in which
-/// ShardOptions::records has been set from `SpawnContext`.
+/// ShardOptions::records has been set from the SpawnContext.
 ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
                   const ShardPorts& ports, int followers,
                   std::function<caf::actor(caf::actor_system&, ShardOptions)> spawn, PlanTask task);

@@ -43,8 +43,9 @@ struct ShardEvent {
   static std::vector<ShardEvent> from_numbers(std::span<const std::int32_t> numbers);
 };
 
-/// Decides the next event of a shard: by the shard's ConsistencyRule, or as the leading shard or a recording has
-/// decided. A ShardProtocol keeps the state of requests and gradients; it has no access to actors and tensors.
+/// Decides the next event of a shard: by the shard's ConsistencyRule, or as the leading shard (the one that decides for
+/// all shards) or a recording has decided. A ShardProtocol keeps the state of requests and gradients; it has no access
+/// to actors and tensors.
 ///
 /// A worker sends every shard a request for parameters, with the same sequence number. After a shard's answer the
 /// worker's gradient is in flight at that shard until the gradient is applied or dropped. A worker has at most one
@@ -76,8 +77,8 @@ class ShardProtocol {
   bool requested(int worker, std::int64_t number, bool counts = true);
   /// Notes that no further request arrives in this run.
   void requests_ended() { requests_ended_ = true; }
-  /// Notes that the gradient of a worker has arrived. Throws Error if the worker has none in flight, or if it has
-  /// arrived already.
+  /// Notes that the gradient of a worker has arrived. Throws Error if the worker has no gradient in flight, or if that
+  /// gradient has arrived already.
   void pushed(int worker);
   /// Notes that a worker was lost: nothing more arrives from it in this run.
   void lost(int worker);

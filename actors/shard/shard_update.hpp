@@ -17,7 +17,7 @@ namespace troupe {
 /// ReplicaGradients. pack_offsets() gives the offset of each value in a block.
 class ShardUpdate {
  public:
-  /// The graph's input for the sum of the gradient blocks. The graph's other input is the batch info.
+  /// Name of the graph's input for the block of gradients. The graph's other input is the batch info.
   static constexpr const char* kGradients = "gradients";
   /// Names in the graph that decodes gradients, if workers send them encoded: kSent is the input, a worker's encoded
   /// gradients, and kBlock is the output, the block of gradients.
@@ -43,12 +43,12 @@ class ShardUpdate {
   TensorInfo parameter_block() const { return {Shape{parameter_offsets_.back()}, DType::float32}; }
   TensorInfo gradient_block() const { return {Shape{gradient_offsets_.back()}, DType::float32}; }
 
-  /// Copies the parameters into a block.
+  /// Copies the parameters from the bound tensors into a block.
   void pack(const Tensor& block) const;
-  /// Copies the parameters from a block.
+  /// Copies the parameters from a block into the bound tensors.
   void unpack(const Tensor& block) const;
-  /// Returns a block of gradients with the parameters in an older block minus the current ones, and with `rows`, the
-  /// number of batch rows that have made the change. loss_is_finite is 0.
+  /// Returns a block of gradients that holds the parameters in the older block `parameters_then` minus the current
+  /// ones, and `rows`, the number of batch rows that have made the change. loss_is_finite is 0.
   Tensor change_since(const Tensor& parameters_then, std::int64_t rows) const;
   /// The number of batch rows in a block from change_since().
   static std::int64_t rows_of_change(const Tensor& gradients);
@@ -60,8 +60,8 @@ class ShardUpdate {
   void move_towards(const Tensor& block, float share) const;
   /// The block of gradients by which apply(number) updates the values.
   const Tensor& gradients() const { return gradients_; }
-  /// Corrects gradients() by ConsistencyRule::compensation, with its `factor`. The block has the parameters from which
-  /// the gradients were computed.
+  /// Corrects gradients() by delay compensation with `factor`, see ConsistencyRule::compensation. The block
+  /// `parameters_then` has the parameters from which the gradients were computed.
   void compensate(const Tensor& parameters_then, float factor) const;
   /// Updates the values in place by gradients(). The graph reads `number` as the step in its batch info.
   void apply(std::int64_t number);

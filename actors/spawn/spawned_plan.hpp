@@ -82,8 +82,9 @@ class SpawnedPlan {
   std::vector<int> absent() const;
   /// The root cause if the last run has failed, else null. It may be known before the run is over.
   FailurePtr failure() const;
-  /// Waits for the end of the run. Throws Error with the root cause if the run has failed, with a report if it has
-  /// stalled, and on a thread of the runtime's actors. Passes on an exception of WaitOptions::on_interval.
+  /// Waits for the end of the run. Throws Error with the root cause if the run has failed, which includes a report of
+  /// what every actor waits for if the run has stalled. Throws Error on a thread of the runtime's actors. Passes on an
+  /// exception of WaitOptions::on_interval.
   void wait(const WaitOptions& options = {});
   /// Makes the run end early: all sources end at the same step. Does nothing if no run is in progress.
   void stop();

@@ -24,7 +24,8 @@ class Wiring {
     /// The run goes on if the part `peer` is lost.
     bool expendable = false;
     std::vector<EdgeId> inputs = {};
-    /// The edge of each output; kNone for an output of an external actor that no actor reads.
+    /// The edge of each output. It is kNone for an output of an external actor (ActorRole::external) that no actor
+    /// reads.
     std::vector<EdgeId> outputs = {};
   };
 
@@ -33,8 +34,8 @@ class Wiring {
   const std::vector<Node>& nodes() const { return nodes_; }
   /// The parts with which this part shares edges.
   std::vector<int> peers() const;
-  /// The wires of all nodes, in the order of nodes(): the message that connects the ports of an actor. actors[i] must
-  /// be the actor of node i.
+  /// Returns a Wire for every node, in the order of nodes(): the message that connects the ports of an actor. actors[i]
+  /// must be the actor of node i.
   std::vector<Wire> wires(const std::vector<caf::actor>& actors) const;
 
  private:
@@ -60,9 +61,9 @@ class Wiring {
 
 /// Spawns the proxy for all actors of another part of the plan. In this part the proxy is the consumer of the edges
 /// that lead to the other part, and the producer of the edges that come from it. A proxy at the other end of the link
-/// does the reverse, so the credit protocol works as within one part: a slot that was sent over the link is free only
-/// when the consumers in the other part have returned it. Tensors that arrive lie in separate buffers, one for each
-/// slot.
+/// does the reverse, so slots, the buffers of an edge, are used as within one part: a slot that was sent over the link
+/// is free only when the consumers in the other part have returned it. Tensors that arrive lie in separate buffers, one
+/// for each slot.
 caf::actor spawn_link_actor(caf::actor_system& system, const Wiring::Node& node, std::shared_ptr<Link> link);
 
 }  // namespace troupe

@@ -12,8 +12,7 @@
 
 namespace troupe {
 
-/// A parameter, or some rows of it, that an external actor holds. An external actor is an actor of the user, such as a
-/// PortActor.
+/// A parameter, or some rows of it, that an external actor holds: an actor that PlanActor::spawn_external has spawned.
 struct HeldTensor {
   Tensor tensor;
   /// Counts the actor's updates. Null if the actor only reads the parameter.

@@ -16,9 +16,9 @@
 namespace troupe {
 
 /// The copies of parameters that a run has borrowed. After a failed run the written copies of a replica are whole if
-/// all have had the same number of updates and each update has ended; otherwise all are broken. A copy in the argument
-/// `alone` of ParameterStore::borrow() does not depend on other copies: it is broken only if an update of it has not
-/// ended or the run may still write to it.
+/// all have had the same number of updates and each update has ended; otherwise all are broken, that is they cannot be
+/// used until ParameterStore::recover() or set(). A copy in the argument `alone` of ParameterStore::borrow() does not
+/// depend on other copies: it is broken only if an update of it has not ended or the run may still write to it.
 class Lease {
  public:
   Lease() = default;

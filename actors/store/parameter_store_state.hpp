@@ -68,7 +68,7 @@ struct ParameterStore::State {
   Tensor first_value(const PlanParameter& planned, const Parameter& parameter);
   void check_free(const ParameterRef& ref, bool to_write) const;
   void check_whole(const ParameterRef& ref) const;
-  /// Waits until no ParameterReader reads the copies, at most kAccessLimit.
+  /// Waits until no ParameterReader reads the copies, at most for kAccessLimit. Does not throw if one still reads then.
   void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
   /// Writes a version into all copies of a parameter, or keeps it as the start value if the store lacks the parameter.
   /// Throws Error while a run uses one of the copies.
