@@ -21,7 +21,8 @@ namespace troupe {
 
 namespace {
 
-// Slots of each output: a worker may hold the tensors of its current batch and of the next one.
+// Slots of each output. A slot holds a tensor until the worker returns it: one for the worker's current batch and one
+// for the next batch.
 constexpr std::int32_t kAhead = 2;
 
 class BatchDispatcher final : public PortActor {

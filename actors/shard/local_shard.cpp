@@ -6,7 +6,8 @@ namespace troupe {
 
 namespace {
 
-// Slots of the output of parameters: the worker may still hold the parameters of its last batch.
+// Slots of the output of parameters. A slot holds a tensor until the worker returns it: one for the parameters that are
+// sent, one for those of the worker's last batch.
 constexpr std::int32_t kValueSlots = 2;
 
 class LocalShard final : public ReplicaParameters {

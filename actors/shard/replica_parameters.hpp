@@ -41,11 +41,11 @@ class ReplicaParameters : public PortActor {
   ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update);
 
   /// Called when the next batch info has arrived, before the replica gets parameters. Returns true if the step may
-  /// begin. After false the function is called again when a tensor arrives or a slot becomes free.
+  /// begin. After false the function is called again when a tensor arrives or a slot of an output becomes free.
   virtual bool prepare_step() { return true; }
   /// Called after step `step`, counted from the first of the run, to exchange parameters. Returns true if the exchange
   /// is complete, so that the next step begins with the current parameters. After false the function is called again
-  /// when a tensor arrives or a slot becomes free.
+  /// when a tensor arrives or a slot of an output becomes free.
   virtual bool exchange(std::int64_t step) = 0;
 
   /// Copies the parameters into a new block.

@@ -8,7 +8,8 @@ namespace troupe {
 
 namespace {
 
-// Slots of an output of parameters: the worker may still hold the parameters of its last batch.
+// Slots of an output of parameters. A slot holds a tensor until the worker returns it: one for the parameters that are
+// sent, one for those of the worker's last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
 

@@ -61,7 +61,8 @@ class LinkActor final : public Participant {
     // The other part may have been lost after the run control gave the order. The outputs end in this run, too.
     if (peer_is_lost_) end_all_outputs();
     // This actor, the proxy for the other part, reports at once that it has finished the run. The run goes on
-    // nevertheless while a slot is in use, since the producer of the slot finishes only when it has all its slots back.
+    // nevertheless while a slot of an edge is in use: the producer of the slot finishes only when it has all its slots
+    // back.
     report_finished();
     return kLastStep;
   }

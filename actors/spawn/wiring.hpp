@@ -61,9 +61,9 @@ class Wiring {
 
 /// Spawns the proxy for all actors of another part of the plan. In this part the proxy is the consumer of the edges
 /// that lead to the other part, and the producer of the edges that come from it. A proxy at the other end of the link
-/// does the reverse, so slots, the buffers of an edge, are used as within one part: a slot that was sent over the link
-/// is free only when the consumers in the other part have returned it. Tensors that arrive lie in separate buffers, one
-/// for each slot.
+/// does the reverse, so the credit protocol (see Ports) works as within one part: a producer sends a tensor only in a
+/// free slot of the edge, and a slot that was sent over the link is free only when the consumers in the other part have
+/// returned it. Tensors that arrive lie in separate buffers, one for each slot.
 caf::actor spawn_link_actor(caf::actor_system& system, const Wiring::Node& node, std::shared_ptr<Link> link);
 
 }  // namespace troupe
