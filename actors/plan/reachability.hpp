@@ -23,8 +23,8 @@ class Reachability {
   /// missing in it reach nothing. Edges of an actor to itself do not count.
   Reachability(std::size_t actors, const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 
-  /// Marks every pair that is joined by a path with exactly one edge of `across`, and otherwise edges of `edges`.
-  /// `within` must be the table of `edges`.
+  /// Marks every pair that is joined by a path of exactly one edge of `across` and any number of edges of `edges`.
+  /// `order` must be a topological order of `edges`, and `within` the table of `edges`.
   static Reachability with_one_of(const std::vector<Succession>& across, const Reachability& within,
                                   const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 
