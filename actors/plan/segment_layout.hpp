@@ -10,8 +10,7 @@
 namespace troupe {
 
 /// An output of a segment: an edge that an actor outside the segment reads, whose readers in the segment get it by
-/// message because it has initial tokens, or whose tensor overwrites an input in place. The segment allocates or
-/// borrows a slot for each tensor of the edge.
+/// message because it has initial tokens, or whose tensor overwrites an input in place.
 struct SegmentOutput {
   EdgeId edge = kNone;
   /// The parameter that the output updates in place; each slot of an edge with several slots holds a copy of it.

@@ -159,7 +159,7 @@ class MemorySharing {
   Plan& plan_;
   const Dependencies& dependencies_;
   Order order_;
-  std::vector<EdgeId> stored_;  // the outputs of segments that have has_one_slot(), ascending
+  std::vector<EdgeId> stored_;  // segment outputs for which has_one_slot() is true, ascending
 };
 
 }  // namespace

@@ -72,7 +72,8 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
   for (auto& segment : segments_) {
     segment.firing.reset(order.info.first_step);
     segment.ended = segment.finished = false;
-    // One blocker too many, so that a token that arrives before the blockers are counted below makes no segment ready.
+    // The count is one too many until the blockers are counted below, so that a token that arrives before makes no
+    // segment ready.
     segment.blockers = segment.ports.inputs + segment.ports.outputs + 1;
   }
   // All segments send their tokens before any of them counts its blockers, since a token may go to another segment of
