@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// The arguments with which a segment's memory is made. `plan`, `segment` and `layout` must outlive the memory.
+/// The arguments with which a segment's memory is made. `plan` and `layout` must outlive the memory.
 struct SegmentMemorySetup {
   const Plan& plan;
   const PlanSegment& segment;
@@ -84,7 +84,7 @@ class SegmentMemory {
   bool is_busy() const;
 
  protected:
-  /// Allocates the arena. Throws Error that names the largest of its values if the memory is not available.
+  /// Allocates the arena. If that fails, throws Error that names the actor with the largest value in the arena.
   explicit SegmentMemory(const SegmentMemorySetup& setup);
 
   const std::string& name() const { return name_; }
