@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A parameter server strategy with one server, which lies at `storage` and sums the gradients of all replicas and
-/// updates the parameters in every step. The replicas compute the gradients.
+/// A parameter server strategy with one server, at `storage`. In every step the replicas compute gradients; the server
+/// sums the gradients of all replicas and updates the parameters.
 class CentralStorage final : public ParameterServer {
  public:
   CentralStorage(const std::vector<Place>& replicas, const Place& storage, ServerOptions options = {})

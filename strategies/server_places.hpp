@@ -9,8 +9,8 @@ namespace troupe {
 
 class Cluster;
 
-/// The places of workers, servers and evaluation in a job with several processes. If `evaluators` is empty,
-/// ParameterServer::forward_places() chooses the places of evaluation.
+/// The places of workers, servers and evaluation in a job with several processes. If `evaluators` is empty, the
+/// strategy chooses the places of evaluation; see Strategy::forward_places().
 struct ServerPlaces {
   std::vector<Place> workers, servers, evaluators;
 };
