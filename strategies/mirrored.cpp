@@ -76,7 +76,7 @@ Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request, num_replicas_in_sync());
-  // A single replica without a hook sums nothing.
+  // A single replica without a hook has nothing to sum, so its plan has no collectives.
   if (num_replicas_in_sync() == 1 && options_.hook == nullptr) {
     const auto alone = training_graph(request.spec, request.data.fields(), unreduced);
     add_replica(plan, request, without_all_reduce(alone), replica_at(0));

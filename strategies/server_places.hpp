@@ -15,8 +15,8 @@ struct ServerPlaces {
   std::vector<Place> workers, servers, evaluators;
 };
 
-/// A function that returns the devices of a process. The local rank of a process is the number of lower ranks on its
-/// machine.
+/// A function that returns the devices of a process. The local rank of a process is the number of processes on its
+/// machine with lower ranks.
 using DevicesOfLocalRank = std::function<std::vector<Device>(int local_rank)>;
 /// Returns places by the roles that the launcher has given the processes. With roles, a worker runs on each device of
 /// every worker process, and evaluation on each device of every evaluator process; `servers` servers, but at least one

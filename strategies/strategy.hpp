@@ -26,7 +26,7 @@ class Strategy {
   /// Replica `number` of training_plan(), as an argument of functions such as add_replica() and add_worker().
   Replica replica_at(int number) const;
   /// True if every replica computes a part of each training step. False: one replica computes a whole step, which has
-  /// as many rows as the first part of a batch.
+  /// as many rows as the first of num_replicas_in_sync() parts of a batch.
   virtual bool shares_steps() const { return true; }
   /// The number of rows of a training step, for batches of `batch_rows` rows; see shares_steps().
   std::int64_t step_rows(std::int64_t batch_rows) const;

@@ -119,7 +119,7 @@ struct PlanActor {
   PlanTask task = {};
   Pacing pacing = Pacing::follows;
   FiringRule rule = FiringRule::all_inputs;
-  /// True: the actor is a segment of its own in every grain.
+  /// True: the actor is a segment of its own, with an executor of its own, in every grain (grain.hpp).
   bool alone = false;
   /// For an external actor: shape and dtype of the tensor that each input must carry, in order. std::nullopt: any
   /// tensors.
@@ -225,9 +225,9 @@ struct Plan {
   /// Adds a parameter to which an actor refers, unless the plan has it already. Throws Error if the plan has it with
   /// another shape or dtype.
   void add_parameter(PlanParameter parameter);
-  /// Returns the edge of an output. An output without an edge gets one with this capacity and these tokens; an existing
-  /// edge keeps its own. Throws Error if there is no such output, `capacity` is below 1, or `initial_tokens` is not in
-  /// 0 .. capacity.
+  /// Returns the edge of an output. An output without an edge gets one with this capacity and this number of initial
+  /// tokens; an existing edge keeps its own. Throws Error if there is no such output, `capacity` is below 1, or
+  /// `initial_tokens` is not in 0 .. capacity.
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
   /// Makes an edge for every output of an actor that has none yet.
   void add_edges(ActorId producer, std::int32_t capacity = 1);

@@ -43,8 +43,8 @@ class LayoutBuilder {
   /// True if actors of the segment read the edge without a message.
   bool reads_inside(const PlanEdge& edge) const { return members_.contains(edge.producer) && read_inside(plan_, edge); }
 
-  /// True if all readers of the edge are in the segment and read it without a message, and the tensor is not computed
-  /// in place of an input.
+  /// True if all readers of the edge are in the segment and read it without a message, and the tensor overwrites no
+  /// input in place.
   bool is_inner(const PlanEdge& edge) const {
     const auto& output = plan_.actors[edge.producer].outputs[edge.output];
     return reads_inside(edge) && output.alias_of == kNone &&

@@ -43,7 +43,7 @@ struct ArgumentPlace {
   enum class Kind {
     arena,      ///< in the memory that the segment's inner values share
     constant,   ///< a constant of the plan
-    parameter,  ///< in the store
+    parameter,  ///< in the parameter store, or in a copy on the device of the segment
     port,       ///< the tensor that arrived at an input of the segment
     output,     ///< the slot of a segment output that the current firing fills
   };

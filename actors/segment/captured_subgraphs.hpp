@@ -50,7 +50,7 @@ class CapturedSubgraphs {
 
   /// The number of tasks of the smallest subgraph that is captured.
   static constexpr std::size_t kFewest = 2;
-  /// The largest number of keys that are kept. A new key then replaces the least recently used one.
+  /// The largest number of keys that are kept. If that many are kept, a new key replaces the least recently used one.
   static constexpr std::size_t kMostKeys = 16;
 
  private:
@@ -91,7 +91,8 @@ class SegmentCapture {
   std::size_t launch(std::size_t first);
   /// Ends a firing that has failed. launch() must not be called again in this firing.
   void abandon() { subgraphs_.abandon(); }
-  /// Ends a firing that has launched all its work.
+  /// Ends a firing that has launched all its work, after which further firings with the same key use captured work.
+  /// Does nothing after abandon().
   void finish() { subgraphs_.finish(); }
 
  private:

@@ -93,7 +93,7 @@ class Segment {
   SegmentMemory& memory() { return *memory_; }
   const SegmentBinding& binding() const { return *binding_; }
   const std::byte* scratch() const { return scratch_; }
-  /// The port whose tensors determine the number of rows of a firing, or kNone.
+  /// The port whose tensors determine the number of rows of a firing; kNone if no port has a batch axis.
   std::int32_t batch_port() const { return batch_port_; }
 
   /// Begins a firing of `rows` rows. Allocates if no binding is kept for this number of rows. Throws Error if the plan

@@ -181,8 +181,9 @@ void SegmentActor::work() {
     else
       fire(segment);
     if (ready_.empty()) break;
-    // Each message that waits in the mailbox resumes work() once it is handled. A source that could fire forever sends
-    // itself Continue, so that other actors get the thread, unless the thread is this actor's own.
+    // Each message that waits in the mailbox resumes work() once it is handled. After a firing of a source, which could
+    // go on forever, this actor sends itself Continue, so that other actors get the thread, unless the thread is this
+    // actor's own.
     if (!mailbox().empty()) break;
     if (setup_.busy_thread == nullptr && segment.is_source && !segment.firing.in_progress()) {
       if (!continuing_) tell(*this, this, Continue{});
@@ -258,8 +259,9 @@ void SegmentActor::end(State& segment) {
   report_if_finished(segment);
 }
 
-/// Ends the segments whose inputs are drained, one after the other. A segment that ends may drain the next one. A
-/// nested call for each would make the stack as deep as a chain of segments is long.
+/// Ends the segments of which an input is drained: all its tensors are taken, and no more arrive in this run. A segment
+/// that ends may drain an input of another segment. A nested call for each would make the stack as deep as a chain of
+/// segments is long.
 void SegmentActor::end_drained() {
   ending_ = true;
   while (!may_be_drained_.empty()) {

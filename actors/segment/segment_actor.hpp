@@ -65,9 +65,10 @@ class SegmentActor final : public Participant {
     Phase phase = Phase::idle;
     /// The number of inputs without a tensor and of outputs without a free slot.
     std::uint32_t blockers = 0;
-    /// The segment fires no more in this run.
+    /// True once the segment fires no more in this run.
     bool ended = true;
-    /// The segment has ended, every slot of its outputs is free, and the work that it has launched is complete.
+    /// True once the segment has ended, every slot of its outputs is free, and the work that it has launched is
+    /// complete.
     bool finished = true;
   };
 

@@ -17,8 +17,9 @@ namespace troupe {
 /// The firings of one segment, one after the other. A firing asks the sources for rows (begin), takes a tensor from
 /// every input and a slot of every output (take), binds them as arguments (bind), runs the tasks and sends each output
 /// as soon as it is computed (run_next), and returns the inputs (finish). A step that has failed runs no task and sends
-/// the failure in place of its outputs; the failure stays for the rest of the run. Allocates nothing in a firing. The
-/// actor that owns the object receives its error reports, and uses it in its handlers only.
+/// the failure in place of its outputs; the failure stays for the rest of the run. A firing allocates memory only for a
+/// new number of rows; see Segment::start(). The actor that owns the object receives its error reports, and uses it in
+/// its handlers only.
 class SegmentFiring {
  public:
   /// `range` gives the segment's ports among `ports`, the ports of `actor`. `status` counts the tasks that have fired.
@@ -91,7 +92,7 @@ class SegmentFiring {
   std::vector<Arrival> inputs_;             // by input: the tensor that this firing has taken
   std::vector<std::uint32_t> slots_;        // by output: the slot that this firing fills
   std::vector<bool> is_kept_;               // by input: an output overwrites its tensor
-  std::vector<std::vector<Arrival>> kept_;  // by output in place and slot: the overwritten input
+  std::vector<std::vector<Arrival>> kept_;  // by output and slot: the input that the output overwrites
   std::int64_t step_ = 0;
   std::int64_t rows_ = 0;
   std::size_t task_count_;

@@ -55,7 +55,7 @@ class SegmentMemory {
 
   // ---- A firing
 
-  /// Lets work that is launched from now on begin after the event, also the copy of `arrived` to the device.
+  /// Makes work that is launched from now on wait for the event, including the copy of `arrived` to the device.
   virtual void wait_for_input(const Event& event, const Tensor& /*arrived*/) { stream_->wait(event); }
   /// Returns the tensor that tasks read for one that has arrived at a port: `arrived`, or its copy on the segment's
   /// device. The result is valid until the next call. HostMemory throws Error if `arrived` is not in host memory.

@@ -7,7 +7,7 @@
 namespace troupe {
 
 /// Registers the factory that makes tasks of a kind, for all plans of the process. Throws Error if the kind has a
-/// factory. Thread-safe.
+/// factory already. Thread-safe.
 void register_task(const std::string& kind, TaskFactory factory);
 
 /// The registered factory of a kind. Throws Error if there is none. Thread-safe.

@@ -13,7 +13,7 @@ namespace troupe {
 /// A user's actor that makes the batches of a fit, in place of a data set: for example from a camera, a simulation, or
 /// another machine. Each step of the actor is one batch, whose rows are divided among the replicas. The actor must be a
 /// PortActor without inputs. It may wait for its data, gets the epoch and the first batch in PortActor::on_run(), and
-/// ends an epoch by Next::end.
+/// returns Next::end to end an epoch.
 struct BatchSource {
   /// The fields of a batch. Output i of the actor carries field i, whose first axis must be the rows of the batch.
   /// Fields that no actor reads are not sent.

@@ -34,7 +34,8 @@ class GradientHook {
   /// floating-point dtype. The part of the gradients that the encoding omits may be kept in states, see
   /// GraphBuilder::replica_state, and sent in a later step.
   virtual Value encode(std::span<const Value> gradients, const Site& site) const = 0;
-  /// Decodes a result of encode(). Must return float32 gradients of these shapes.
+  /// Decodes a result of encode(). Must return float32 gradients of `shapes`, the shapes of the gradients that were
+  /// encoded.
   virtual std::vector<Value> decode(Value encoded, std::span<const Shape> shapes) const = 0;
   /// Returns the sums of the gradients over all replicas, equal on all replicas. By default every replica gathers the
   /// encodings of all replicas, decodes them, and adds them in the order of the replicas.

@@ -19,8 +19,8 @@ std::int64_t rows_of(const TensorInfo& parameter);
 struct Partitioner {
   /// Returns the number of shards of a parameter, which must be from 1 to its number of rows.
   std::function<std::int64_t(const TensorInfo& parameter)> shards_of;
-  /// At least one parameter of the model must have this number of rows. If none has, the function from on_servers()
-  /// throws Error.
+  /// The number of rows that at least one parameter of the model must have. If every parameter has fewer rows, the
+  /// function from on_servers() throws Error.
   std::int64_t least_rows = 1;
 };
 

@@ -49,7 +49,7 @@ class RowShards {
   struct Table {
     const ParameterRows* rows;
     std::vector<ActorId> shards;
-    std::vector<ActorId> exchanges;  // by worker; empty if there is one shard
+    std::vector<ActorId> exchanges;  // by worker: the actor that joins its rows; empty if there is one shard
   };
 
   Plan& plan_;

@@ -52,7 +52,8 @@ struct StoredValue {
 /// stored as a value of its own.
 std::vector<StoredValue> stored_values(const Graph& update, std::span<const TrainedParameter> parameters);
 
-/// Parameters, or rows of parameters, that one server holds and updates together. Workers compute their gradients.
+/// Parameters, or rows of parameters, that one server holds and updates together. Workers compute the gradients of
+/// these parameters.
 struct ParameterGroup {
   std::vector<TrainedParameter> parameters;
   /// The update of the parameters and their state. Inputs: `gradients`, the sum of the replicas' blocks of gradients,
@@ -77,7 +78,7 @@ struct ParameterRows {
     RowRange rows;
     std::size_t server;
   };
-  std::vector<Part> parts;  // by rows, ascending
+  std::vector<Part> parts;  // sorted by rows
   /// A part of the parameter, with as many rows as one run of `update` takes.
   TrainedParameter chunk;
   /// The update of `chunk`; see ParameterGroup::update.
