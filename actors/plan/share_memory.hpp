@@ -12,10 +12,10 @@ namespace troupe {
 /// computed at their offsets in the packed output, if all readers of this output have fired before these inputs are
 /// computed in the next step. Fills in PlanEdge::shared_buffer, shared_offset and Plan::shared_buffers.
 ///
-/// An edge keeps memory of its own if it has several slots or initial tokens, if its tensor is computed in place, if it
-/// is smaller than 4 KiB and no input of a packing op, or if it leads to or from another process or an external actor
-/// (ActorRole::external), which may fire by another rule. A plan with more than Reachability::kMostActors actors is
-/// left unchanged. The plan must have segments and no shared buffers.
+/// An edge keeps memory of its own if it has several slots or initial tokens, if its tensor is a parameter or
+/// overwrites an input in place, if it is smaller than 4 KiB and no input of a packing op, or if it leads to or from
+/// another process or an external actor (ActorRole::external), which may fire by another rule. A plan with more than
+/// Reachability::kMostActors actors is left unchanged. The plan must have segments and no shared buffers.
 void share_memory(Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe
