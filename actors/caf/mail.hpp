@@ -15,8 +15,9 @@
 namespace troupe {
 
 /// Sends a message with `self` as the sender. Must be called in a handler of `self`. A receiver that had no mail is
-/// scheduled on its home worker (see prefer_worker() in scheduler.hpp), else on the worker that runs `self`, or on any
-/// worker if `self` has a thread of its own. Mail of high priority overtakes normal mail.
+/// scheduled on its home worker, the thread that prefer_worker() in scheduler.hpp has set. Without a home worker it is
+/// scheduled on the worker that runs `self`, or on any worker if `self` has a thread of its own. Mail of high priority
+/// overtakes normal mail.
 template <caf::message_priority priority = caf::message_priority::normal, class Message>
 void tell(caf::event_based_actor& self, const caf::actor& receiver, Message&& message);
 
