@@ -9,8 +9,8 @@
 #include <string>
 
 // Programs and the library use CAF's mail through three functions, tell, post and watch, which are the same for every
-// supported version of CAF. A message is one object, mostly a struct, that is moved if it is an rvalue and copied
-// otherwise. Mail to a null handle is dropped.
+// supported version of CAF. A message is one object, usually a struct: an rvalue is moved, any other object is copied.
+// Mail to a null handle is dropped.
 
 namespace troupe {
 

@@ -27,9 +27,9 @@ struct Meeting {
   std::function<void()> check = {};
 };
 
-/// Makes a process's end of a plan's communicator whose tensors stay on devices. If the algorithm needs the other
-/// processes, blocks until they have called this function, too, for at most NcclGroupOptions::limit. Throws Error if a
-/// device or NCCL is missing, or if another process does not come.
+/// Makes the end that process `process` has of a plan's communicator whose tensors stay on devices. If the algorithm
+/// needs the other processes, blocks until they have called this function, too, for at most NcclGroupOptions::limit.
+/// Throws Error if a device or NCCL is missing, or if another process does not come.
 std::shared_ptr<Communicator> make_device_communicator(const PlanCommunicator& named, int process,
                                                        const Meeting& meeting);
 

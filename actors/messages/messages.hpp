@@ -220,9 +220,9 @@ struct Describe {
 /// The receiver drops all handles and quits.
 struct Stop {};
 
-// ---- Calls of functions. The coordinator's actor sends each call of the program to the actor of a worker.
+// ---- Calls of functions: messages of a Coordinator's actor and the actors of its workers, which execute the calls
 
-/// The program has scheduled a call by Coordinator. Sent to the coordinator's actor.
+/// The program has scheduled a call. Sent to the Coordinator's actor, which orders a worker to execute it.
 struct CallScheduled {
   std::shared_ptr<PendingCall> call;
 };

@@ -35,7 +35,7 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   void report_end(const EndRun& end);
 
  protected:
-  // ---- Orders of the supervisor
+  // ---- Orders of the supervisor and of SpawnedPlan, which owns the actors
 
   virtual void on_wired() {}
   /// Prepares for a run that is about to start. Returns the step before which the sources of this actor end; a source

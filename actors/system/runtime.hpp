@@ -19,9 +19,9 @@ struct RuntimeOptions {
   /// Number of logical CPU devices that devices() lists. 0: all GPUs of the machine, or usable_cores() CPU devices if
   /// it has none. A strategy may name other devices, such as cpu:7 on two cores: a logical device is a thread.
   int cpu_devices = 0;
-  /// True: an executor, the actor that runs a group of a plan's segments, has a dedicated thread if one of these
-  /// segments has PlanSegment::own_thread; the thread is bound to a core if the device is a CPU. False: every executor
-  /// runs on the workers.
+  /// An executor is an actor that runs one or several segments of a plan, which are groups of plan actors. True: it has
+  /// a dedicated thread if one of its segments has PlanSegment::own_thread; the thread is bound to a core if the device
+  /// is a CPU. False: every executor runs on the workers.
   bool own_threads = true;
   /// If set, the actor system has no threads, and `own_threads` becomes false: the thread that waits for a run executes
   /// the actors itself, one message at a time, and picks the next actor at random by this seed.
