@@ -11,7 +11,7 @@
 namespace troupe {
 
 /// The task of one rank in a collective. Its first input is the tensor of the rank. Its second input is the edge from
-/// the conductor (see BeginCollectiveTask), over which the collective arrives that the conductor has begun. The task
+/// the conductor (see BeginCollectiveTask), over which the collective that the conductor has begun arrives. The task
 /// advances the collective until the part of the rank is complete. If the collective does not work in place, the task
 /// copies the rank's result to its output. On a device the part may still run then, and the actor's stream waits for
 /// it.

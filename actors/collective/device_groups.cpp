@@ -121,7 +121,8 @@ std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, i
 
 /// A group of devices in several processes, for every algorithm except AllReduceAlgorithm::nccl. A machine with several
 /// processes sums over NCCL if each of its ranks has a GPU of its own and each of its processes has NCCL. On other
-/// machines each process sums on its devices. The sums of machines and processes are then summed in host memory.
+/// machines each process sums on its devices. The sums of machines and processes are then summed in host memory, unless
+/// one machine that sums over NCCL has all ranks.
 std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int process, const Meeting& meeting) {
   const auto machines = machines_of(named, meeting);
   if (!std::ranges::any_of(machines, &Machine::can_be_joined))

@@ -26,9 +26,10 @@ class SpawnContext {
   /// Copies of the arrays of `sources` in the memory of devices. Plans that are spawned with the same object share the
   /// copies.
   std::shared_ptr<DeviceArrays> device_arrays = std::make_shared<DeviceArrays>();
-  /// By name: the ends of a communicator in this process, which together have all ranks of the process. There is one
-  /// end for each rank on the host, and one end for all ranks whose tensors stay on devices. Null ends, which stand for
-  /// ranks of other processes, are ignored. Spawning makes the communicators of the plan that are missing here.
+  /// By name: the ends of a communicator in this process, which together have all ranks that the communicator has in
+  /// the process. There is one end for each rank on the host, and one end for all ranks whose tensors stay on devices.
+  /// Null ends, which stand for ranks of other processes, are ignored. Spawning makes the communicators of the plan
+  /// that are missing here.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
   /// Functions that make tasks, by PlanTask::kind. They take precedence over the functions that register_task() has
   /// registered.
