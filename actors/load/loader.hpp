@@ -11,8 +11,8 @@
 
 // Actors that load the data of one replica, or of one worker: a replica to which the actor of add_dispatcher() assigns
 // samples. A string `source` is the name of the data set in SpawnContext::sources, where spawning the plan looks it up.
-// That data set must have the rows, batches, shards and fields of `data`. A segment is a group of actors that fire
-// together on one thread.
+// The data set of that name must have the rows, batches, shards and fields of `data`. A segment is a group of actors
+// that fire together on one thread.
 
 namespace troupe {
 
