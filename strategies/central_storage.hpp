@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A parameter server strategy with one server, `storage`. The server sums the gradients of all replicas and updates
-/// the parameters. The replicas compute the gradients.
+/// A parameter server strategy with one server, at `storage`. In every step the replicas compute gradients; the server
+/// sums the gradients of all replicas and updates the parameters.
 class CentralStorage final : public ParameterServer {
  public:
   CentralStorage(const std::vector<Place>& replicas, const Place& storage, ServerOptions options = {})

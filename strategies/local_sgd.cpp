@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kLocalSgd = "local_sgd";
 
-/// Adds a local shard: the actor that holds a worker's copy of group `number` of the parameters, and updates it for
-/// `steps` steps between two exchanges with the servers.
+/// Adds a local shard, the actor that holds a worker's copy of group `number` of the parameters, and updates it for
+/// `steps` steps between two exchanges with the servers. Also adds the state of the worker's optimizer to the plan.
 ActorId add_local(Plan& plan, const PlanRequest& request, const ParameterGroup& group, std::size_t number,
                   const Replica& worker, std::int64_t steps) {
   // The suffix gives the worker's copies of parameters and optimizer state names of their own.

@@ -19,10 +19,11 @@ struct LocalSgdOptions {
   Optimizer outer = Sgd{.lr = 1.0};
 };
 
-/// Each worker trains its own copy of the parameters with its part of every batch. After every `local_steps` steps the
-/// workers exchange parameters with the servers: the mean change of all copies, weighted by rows, is applied as a
-/// gradient to the common parameters, and every copy is set to the common parameters. An epoch ends with such an
-/// exchange. Source: S. Stich, Local SGD converges fast and communicates little, 2019.
+/// A strategy in which each worker trains its own copy of the parameters with its part of every batch. After every
+/// `local_steps` steps the workers exchange parameters with the servers: the mean change of all copies, weighted by
+/// rows, is applied as a gradient to the common parameters, and every copy is set to the common parameters. An epoch
+/// ends with such an exchange, even after fewer steps. Source: S. Stich, Local SGD converges fast and communicates
+/// little, 2019.
 class LocalSgd : public Strategy {
  public:
   /// Worker w runs at workers[w]; the common parameters lie in host memory at the servers. Throws Error if there is no

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// Groups neighboring values into buckets. A value larger than a bucket gets a bucket of its own.
+/// Groups neighboring values into buckets. A value larger than the largest size of a bucket gets a bucket of its own.
 std::vector<std::vector<Value>> fill_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<std::vector<Value>> buckets;
   std::int64_t filled = 0;
@@ -30,8 +30,8 @@ std::vector<std::vector<Value>> fill_buckets(std::span<const Value> values, cons
   return buckets;
 }
 
-/// Returns the values of `reduced` behind a barrier: they are available only when every rank has all of `sums`. The
-/// barrier is an all_reduce that depends on all of `sums`.
+/// Returns the values of `reduced` behind a barrier: no rank gets them before every rank has all of `sums`. The barrier
+/// is an all_reduce of one number that depends on all of `sums`.
 std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::vector<Value>& sums) {
   auto arrived = sums[0].builder().constant(Tensor(Shape{1}, DType::float32));
   for (const auto& sum : sums) arrived = control_dependency(arrived, sum);
@@ -41,8 +41,8 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
-/// Returns the sum of loss_is_finite over the replicas, then the sums of the gradients, which the hook computes for
-/// each bucket. With atomic_steps, all of them are behind a barrier.
+/// Returns the sum over the replicas of loss_is_finite, the first of `values`, then the sums of the gradients, the
+/// other values, which the hook computes for each bucket. With atomic_steps, all of them are behind a barrier.
 std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
                                     std::int64_t replicas) {
   std::vector<Value> reduced{all_reduce(scale(values[0], 1.0))};
@@ -76,7 +76,7 @@ Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request, num_replicas_in_sync());
-  // A single replica without a hook sums nothing.
+  // A single replica without a hook has nothing to sum, so its plan has no collectives.
   if (num_replicas_in_sync() == 1 && options_.hook == nullptr) {
     const auto alone = training_graph(request.spec, request.data.fields(), unreduced);
     add_replica(plan, request, without_all_reduce(alone), replica_at(0));

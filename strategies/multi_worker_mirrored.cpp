@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-// The longest wait for the other processes to construct the strategy.
+// The longest wait for the other processes in each exchange of numbers.
 constexpr std::chrono::milliseconds kLimit{60'000};
 
 /// Makes a communicator with one rank in every process. Null if there is only one process.

@@ -65,7 +65,8 @@ Plan ParameterServer::training_plan(const PlanRequest& request) const {
   const auto processes = expendable();
   plan.expendable.assign(processes.begin(), processes.end());
   // If late gradients are dropped, a shard may use the last gradients of an epoch only when it knows that no batch
-  // follows. The dispatcher then must not wait for their use before it ends the epoch.
+  // follows. The dispatcher, which hands batches to workers, then must not wait for the use of these gradients before
+  // it ends the epoch.
   const auto to_free = rule_.late == LateGradients::dropped ? Dispatch::first_free : Dispatch::until_used;
   const auto dispatch = shares_steps() ? Dispatch::parts : to_free;
   const auto batches = add_batches(plan, request, kParameterServer, workers, dispatch);

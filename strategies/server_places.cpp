@@ -33,7 +33,8 @@ std::vector<Place> on_devices(const Cluster& cluster, const std::vector<int>& pr
   return places;
 }
 
-/// Places servers on the processes, round robin. All servers are at cpu:0, since they have no threads of their own.
+/// Places servers on the processes, round robin. All servers are at cpu:0 of their processes, since servers have no
+/// threads of their own.
 std::vector<Place> in_turn(const std::vector<int>& processes, int servers) {
   std::vector<Place> places;
   for (std::size_t i = 0; i < static_cast<std::size_t>(servers); ++i)

@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-/// Maps a training program and places to plans. A user-defined strategy overrides training_plan() and builds the plan
-/// with the functions in strategies/step: replica.hpp adds replicas with their parameters, worker.hpp adds workers
-/// without parameters, and shards.hpp adds the shards that hold the workers' parameters. All of these headers are
-/// public.
+/// A strategy maps a training program and places to plans. A user-defined strategy overrides training_plan() and builds
+/// the plan with the functions in strategies/step: replica.hpp adds replicas with their parameters, worker.hpp adds
+/// workers without parameters, and shards.hpp adds the shards, the actors that hold the workers' parameters. All of
+/// these headers are public.
 class Strategy {
  public:
   /// Replica r runs at `places[r]`; several replicas may share a place. Throws Error if `places` is empty.
@@ -26,14 +26,15 @@ class Strategy {
   /// Replica `number` of training_plan(), as an argument of functions such as add_replica() and add_worker().
   Replica replica_at(int number) const;
   /// True if every replica computes a part of each training step. False: one replica computes a whole step, which has
-  /// as many rows as the first part of a batch.
+  /// as many rows as the first of num_replicas_in_sync() parts of a batch.
   virtual bool shares_steps() const { return true; }
-  /// The number of rows of a training step, for batches of `batch_rows` rows.
+  /// The number of rows of a training step, for batches of `batch_rows` rows; see shares_steps().
   std::int64_t step_rows(std::int64_t batch_rows) const;
 
   /// Sets the places of evaluation and prediction. Empty, the default: the strategy chooses them.
   void set_forward_places(std::vector<Place> places) { forward_places_ = std::move(places); }
-  /// The places of evaluation and prediction: those that were set, otherwise those of the replicas.
+  /// The places of evaluation and prediction: the places given to set_forward_places(), or those of the replicas if
+  /// none were given.
   virtual std::vector<Place> forward_places() const { return forward_places_.empty() ? places_ : forward_places_; }
   /// The processes whose loss does not end a run; see Plan::expendable.
   virtual std::set<int> expendable() const { return {}; }

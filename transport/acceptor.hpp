@@ -10,8 +10,9 @@
 
 namespace troupe {
 
-/// Listens at the public address at which the processes of a job meet before they know each other's addresses. Any
-/// process can send to this address, so neither senders nor bytes are trusted. Used by one thread.
+/// Receives messages at the rendezvous of a job: the public address at which its processes meet before they know each
+/// other's addresses. Any process can send to this address, so the caller must validate every message. Used by one
+/// thread.
 class Acceptor {
  public:
   using Deadline = std::chrono::steady_clock::time_point;

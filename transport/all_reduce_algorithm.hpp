@@ -9,22 +9,24 @@
 namespace troupe {
 
 /// The algorithm of a sum over ranks in several processes, or over GPUs. Each algorithm adds in an order that is fixed
-/// for given ranks, except that MPI's library chooses the order of `mpi`; see docs/clusters.md.
+/// for given ranks, except that the order of `mpi` depends on the MPI library. See docs/clusters.md.
 enum class AllReduceAlgorithm : std::uint8_t {
-  /// Each rank adds one slice of the tensors of all ranks, in rank order, and sends the sum of the slice to all ranks:
-  /// two steps for any number of ranks. The sum has the same bits as in a group within one process.
+  /// Each rank receives one slice of the tensors of all ranks, adds the slices in rank order, and sends their sum to
+  /// all ranks: two steps for any number of ranks. Tensors of at most 4 KiB take one step: each rank receives and adds
+  /// the whole tensors. The sum has the same bits as in a group within one process.
   direct,
-  /// The slices of a tensor go round a ring, from each rank to the next, in 2 (N - 1) steps for N ranks. A rank
-  /// exchanges data with its two neighbors only. The sum of slice i begins with rank i.
+  /// The slices of a tensor above 4 KiB go round a ring, from each rank to the next, in 2 (N - 1) steps for N ranks. A
+  /// rank exchanges these slices with its two neighbors only. The sum of slice i begins with rank i. Smaller tensors
+  /// are summed as in `direct`.
   ring,
-  /// The ranks of each machine sum among themselves, then one rank of each machine sums with those of the other
-  /// machines. If all tensors lie on devices, the devices of a process, or those of a machine if NCCL can join them,
-  /// take the place of the ranks of a machine.
+  /// The ranks of each machine sum among themselves, then one rank of each machine adds up the sums of all machines and
+  /// passes the result to the ranks of its machine. If all tensors lie on devices, the first sums are those of the
+  /// devices of each process, or of each machine if NCCL can join its devices.
   hierarchy,
-  /// The ranks of each process sum among themselves, then one rank of each process sums with those of the other
-  /// processes over MPI.
+  /// The ranks of each process sum among themselves, then one rank of each process adds up the sums of all processes
+  /// over MPI and passes the result to the ranks of its process.
   mpi,
-  /// NCCL, NVIDIA's library, sums. Every rank needs a GPU of its own.
+  /// NCCL, NVIDIA's library, sums in its own order. Every rank needs a GPU of its own.
   nccl,
 };
 
@@ -34,7 +36,7 @@ inline constexpr std::array kAllReduceAlgorithms{"direct", "ring", "hierarchy", 
 inline std::string to_string(AllReduceAlgorithm algorithm) {
   return kAllReduceAlgorithms.at(static_cast<std::size_t>(algorithm));
 }
-/// Throws Error if there is no algorithm of that name.
+/// Returns the algorithm of that name. Throws Error if there is none.
 inline AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name) {
   for (std::size_t i = 0; i < kAllReduceAlgorithms.size(); ++i)
     if (kAllReduceAlgorithms[i] == name) return static_cast<AllReduceAlgorithm>(i);

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Appends integers (little-endian), texts and raw bytes to one sequence of bytes.
+/// Appends integers (little-endian), texts and raw bytes to an array of bytes, which the writer owns.
 class ByteWriter {
  public:
   template <class T>
@@ -18,7 +18,7 @@ class ByteWriter {
     for (std::size_t i = 0; i < sizeof(T); ++i)
       bytes_.push_back(static_cast<std::byte>(static_cast<std::make_unsigned_t<T>>(value) >> (8 * i) & 0xFF));
   }
-  /// Writes the length of a text as uint32, then its bytes. A text of more than `limit` bytes is cut.
+  /// Appends the length of `text` in bytes, as uint32, and its bytes. Cuts a longer text to its first `limit` bytes.
   void put_text(const std::string& text, std::size_t limit);
 
   void put_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
@@ -31,11 +31,11 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what ByteWriter wrote. Throws Error if the bytes end too early, or if a text is longer than the `limit` of
-/// get_text(). Keeps a view of the bytes and does not own them.
+/// Reads the values that a ByteWriter has written, in the same order. Throws Error if the bytes end too early, or if a
+/// text is longer than the `limit` of get_text(). Keeps a view of the bytes, which must outlive the reader.
 class ByteReader {
  public:
-  /// `place` begins the text of errors.
+  /// `place` begins the error texts, as `[place] ...`, and must outlive the reader.
   ByteReader(std::span<const std::byte> bytes, const char* place) : bytes_(bytes), place_(place) {}
 
   template <class T>

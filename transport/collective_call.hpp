@@ -14,7 +14,7 @@ namespace troupe {
 /// The reason why no collective of a group can complete any more. Set once; thread-safe.
 class Abort {
  public:
-  /// Keeps the first failure. Returns false if one was set before.
+  /// Sets the failure unless one is set already. Returns whether this call has set it.
   bool set(FailurePtr failure);
   bool is_set() const { return set_.load(std::memory_order_acquire); }
   /// Returns the failure that was set, or null.
@@ -40,16 +40,16 @@ struct CallSignature {
   bool operator==(const CallSignature&) const = default;
 };
 
-/// Returns a text such as `all_reduce of 16 float32`.
+/// Returns a text such as `all_reduce of 16 float32`, `broadcast of 16 float32 from rank 0` or `barrier`.
 std::string to_string(const CallSignature& signature);
 
 /// Returns the signature of a collective in which rank `rank` of `ranks` has these tensors. Throws Error if `root` is
-/// not below `ranks`, or if the sizes of the tensors do not fit the kind.
+/// not in 0 to `ranks` - 1, or if the sizes or dtypes of input and output do not fit the kind.
 CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
                            int root);
 
-/// Returns the failure of a group in which two ranks have begun different collectives as collective number `number`.
-/// Its text names both ranks and signatures.
+/// Returns the failure of a group in which two ranks have begun different collectives as collective number `number`:
+/// rank `first_rank` with the signature `first`, and rank `second_rank` with `second`. Its text names both.
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,
                         int second_rank);
 

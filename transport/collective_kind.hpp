@@ -10,14 +10,15 @@
 
 namespace troupe {
 
-/// The kinds of collectives. Links transmit the values as numbers, so all processes must use the same ones.
+/// The kinds of collectives. Frames between processes carry the numeric values, so all processes must use the same
+/// ones.
 enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier, scatter };
 
 /// The size of the output of each rank, in elements.
 enum class OutputSize : std::uint8_t {
-  in_place,   ///< no output: the result replaces the elements of the input
+  in_place,   ///< no output: the result, if any, overwrites the input
   gathered,   ///< all elements of the inputs of all ranks
-  scattered,  ///< one of the equal parts, one for each rank, of the input
+  scattered,  ///< the part of this rank: the input is cut into one equal part per rank
 };
 
 /// The properties of a kind of collective.
@@ -25,7 +26,7 @@ struct CollectiveForm {
   const char* name;
   OutputSize output = OutputSize::in_place;
   bool sums = false;       ///< the result is a sum over ranks
-  bool has_root = false;   ///< the result depends on the rank that is the root
+  bool has_root = false;   ///< the result depends on the choice of one rank, the root
   bool one_input = false;  ///< only the root has an input
 };
 
@@ -48,14 +49,14 @@ constexpr bool has_input(CollectiveKind kind, int rank, int root) {
   return !form_of(kind).one_input || rank == root;
 }
 
-/// Returns the number of elements of a rank's output if the input has `elements` elements; 0 if the collective works in
-/// place.
+/// Returns the number of elements of a rank's output if the input has `elements` elements and the group has `ranks`
+/// ranks. Returns 0 if the kind has no output, OutputSize::in_place.
 constexpr std::int64_t output_elements(CollectiveKind kind, std::int64_t elements, int ranks) {
   const auto output = form_of(kind).output;
   return output == OutputSize::gathered ? elements * ranks : output == OutputSize::scattered ? elements / ranks : 0;
 }
 
-/// Returns the kind with that name. Throws Error if there is none.
+/// Returns the kind named `name`. Throws Error if there is none.
 inline CollectiveKind collective_kind_of(std::string_view name) {
   for (std::size_t kind = 0; kind < kCollectiveForms.size(); ++kind)
     if (kCollectiveForms[kind].name == name) return static_cast<CollectiveKind>(kind);

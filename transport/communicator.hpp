@@ -27,28 +27,30 @@ struct DeviceRank {
 
 /// The tensors of one rank in a collective, on the device of the rank.
 struct Part {
-  /// No tensor if the collective has an input on the root alone and this rank is not the root.
+  /// Default-constructed if only the root has an input in this kind of collective and this rank is not the root.
   Tensor input;
-  /// No tensor if the collective works in place.
+  /// Default-constructed if the result overwrites the input, as in all_reduce and broadcast.
   Tensor output = {};
-  /// The event from which on the group may read and write the tensors. For tensors of the host it must be done.
+  /// The event after which the group may read and write the tensors. If the tensors lie in memory of the host, the
+  /// event must be done when the collective begins.
   Event ready = {};
 };
 
 /// A process's end of a group of ranks that do collectives: one rank whose tensors lie in memory of the host, or
 /// several ranks whose tensors lie on devices. The process begins every collective for all its ranks at once. All ranks
-/// must begin the same collectives in the same order, with tensors of the same dtype and size. If a rank on the host
-/// does not, every rank gets Aborted with a text that names it. begin() returns at once and waits neither for a device
-/// nor for another process; the Work that it returns does the rest. The caller must not write to the tensors or free
-/// them before the work is complete, or has failed and is destroyed.
+/// must begin the same collectives in the same order, with tensors of the same dtype and size. If a rank of a group on
+/// the host begins another collective, the group ends: every rank gets Aborted with a text that names both collectives.
+/// begin() returns at once and waits neither for a device nor for another process; Work::advance() and the devices do
+/// the rest. The caller must not write to the tensors or free them before the work is complete, or has failed and is
+/// destroyed.
 ///
-/// An end on the host is used by one thread at a time; an end on devices is thread-safe. Collectives on devices are
-/// launched on streams of the group, one for each device: they begin after Part::ready, and run beside other work of
-/// the devices. Each has a time limit, counted from the time when the collectives before it are done and the first rank
-/// of this process is ready for it. If the limit passes, or if a library reports an error, the group ends: later calls
-/// throw Aborted, and the devices are released as far as possible. If the group ends while a launched collective runs,
-/// the tensors of that collective are undefined although its event becomes done, so the caller asks failure() before it
-/// relies on a result.
+/// A communicator on the host is used by one thread at a time; one on devices is thread-safe. Collectives on devices
+/// are launched on streams of the group, one for each device: they begin after Part::ready, and run concurrently with
+/// other work of the devices. Each collective has a time limit, counted from the time when the collectives before it
+/// are done and the tensors of at least one rank of this process are ready for it. If the limit passes, or if a library
+/// reports an error, the group ends: later calls throw Aborted, and streams that wait in a collective are released if
+/// the backend can do so. If the group ends while a launched collective runs, the tensors of that collective are
+/// undefined although its event becomes done, so the caller must check failure() before it uses a result.
 class Communicator {
  public:
   using OnProgress = ProgressListener;
@@ -66,12 +68,13 @@ class Communicator {
   int rank() const { return local().front().rank; }
 
   /// Begins a collective. `root` must be a rank; kinds without a root ignore it. Throws Error if the tensors do not fit
-  /// the kind; a group of devices has ended then, because other processes may have begun the collective. Throws Aborted
-  /// if the group has ended.
+  /// the kind. On devices this error ends the group, because other processes may have begun the collective. Throws
+  /// Aborted if the group has ended.
   virtual std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) = 0;
 
   /// Replaces every rank's tensor by the sum over all ranks. Each element is ((r0 + r1) + r2) + ... in rank order,
-  /// unless the function that makes the group names another order.
+  /// unless the function that makes the group names another order. Here and below, the functions with tensors in place
+  /// of `parts` are for a process with one rank; they make `on_progress`, if set, the listener of the work.
   std::shared_ptr<Work> all_reduce(Parts parts) { return begin(CollectiveKind::all_reduce, parts, 0); }
   std::shared_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress = {}) {
     return begin_one(CollectiveKind::all_reduce, {tensor}, 0, std::move(on_progress));
@@ -103,36 +106,37 @@ class Communicator {
     return begin_one(CollectiveKind::barrier, {}, 0, std::move(on_progress));
   }
 
-  /// Sends a tensor to a rank. The work is complete when the tensor is copied, so that the caller may write to it
+  /// Sends a tensor to rank `to`. The work is complete when the tensor is copied, so that the caller may write to it
   /// again. Throws Error if the group supports collectives only.
   virtual std::shared_ptr<Work> send(const Tensor& /*tensor*/, int /*to*/, OnProgress /*on_progress*/ = {}) {
     refuse_messages();
   }
-  /// Receives the next tensor from a rank into `tensor`. Throws Error if the group supports collectives only.
+  /// Receives the next tensor that rank `from` sends, and copies it into `tensor`. Throws Error if the group supports
+  /// collectives only.
   virtual std::shared_ptr<Work> recv(const Tensor& /*tensor*/, int /*from*/, OnProgress /*on_progress*/ = {}) {
     refuse_messages();
   }
 
   /// Ends the group: every collective that is not complete, and every later one, fails with Aborted that carries
-  /// `failure`. On the host this reaches every rank; ranks of this process share the object, others get a copy. On
-  /// devices it reaches the ranks of this process; other processes learn of it from the caller or when their limit
-  /// passes. Only the first call has an effect. May be called on any thread.
+  /// `failure`. On the host this reaches every rank; ranks of this process share the object `failure`, ranks of other
+  /// processes get a copy. On devices it reaches the ranks of this process; another process ends its part of the group
+  /// when its caller aborts it or its limit passes. Only the first call has an effect. May be called on any thread.
   virtual void abort(FailurePtr failure) = 0;
   /// Declares that the ranks of this process begin no further collective. Collectives that these ranks have begun can
-  /// still complete; later ones fail on all ranks with `failure`. An implementation that cannot tell the two apart
-  /// aborts all.
+  /// still complete; later ones fail on all ranks with `failure`. The default calls abort(), which fails the earlier
+  /// ones, too.
   virtual void leave(FailurePtr failure) { abort(std::move(failure)); }
 
   /// Returns the reason why a group of devices has ended, or null if it has not. Always null for a group on the host.
   virtual FailurePtr failure() { return nullptr; }
   /// Sets the function that is called, on a thread of the group, if a group of devices ends because of a limit or an
-  /// error, before its devices are released. abort() and leave() do not call the function. It replaces the function
-  /// that was set before, which is no longer called once on_failed() has returned. An empty function unsets it. The
-  /// function must not call on_failed().
+  /// error, before streams that wait in a collective are released. abort() and leave() do not call the function. It
+  /// replaces the function that was set before, which is no longer called once on_failed() has returned. An empty
+  /// function unsets it. The function must not call on_failed().
   virtual void on_failed(OnFailed /*callback*/) {}
 
  protected:
-  /// Returns the part of the only rank of this process. Throws Error for another number of parts.
+  /// Returns the only element of `parts`, for a process with one rank. Throws Error unless there is exactly one.
   static const Part& only_part(Parts parts) {
     if (parts.size() != 1)
       throw Error("communicator", std::to_string(parts.size()) + " ranks of this process come, which has 1");
@@ -150,18 +154,18 @@ class Communicator {
   }
 };
 
-/// Makes a group of `size` ranks within this process. Element r of the result is the end of rank r. Sums accept
-/// float32, int32, int64, float16 and bfloat16; 16-bit floats are rounded after every addition. Throws Error if `size`
-/// is below 1.
+/// Makes a group of `size` ranks within this process. Element r of the result is the communicator of rank r. Sums
+/// accept float32, int32, int64, float16 and bfloat16; 16-bit floats are rounded after every addition. Throws Error if
+/// `size` is below 1.
 std::vector<std::shared_ptr<Communicator>> make_local_group(int size);
 
-/// Makes rank `rank` of a group whose ranks may live in different parts of a plan. A separate link joins each pair of
-/// ranks: `links[r]` leads to rank r, and `links[rank]` must be null. The communicator owns the links and closes them
-/// when it is destroyed. If a link fails, the collectives that need its rank fail with a text that names the rank. Sums
-/// have the same bits as those of a local group. Throws Error if a link is missing.
+/// Makes the communicator of rank `rank` in a group whose ranks may be in different processes. A separate link joins
+/// each pair of ranks: `links[r]` leads to rank r, and `links[rank]` must be null. The communicator owns the links and
+/// closes them when it is destroyed. If the link to a rank fails, the collectives that need the rank fail with a text
+/// that names it. Sums have the same bits as those of a local group. Throws Error if a link is missing.
 std::shared_ptr<Communicator> make_linked_communicator(int rank, std::vector<std::shared_ptr<Link>> links);
-/// Makes a linked communicator that sends tensors above 4 KiB round a ring to sum them: the sum of slice i begins with
-/// rank i, so its bits differ from those of a local group.
+/// Makes a communicator like make_linked_communicator(), except that all_reduce sends tensors above 4 KiB round a ring
+/// to sum them: the sum of slice i begins with rank i, so its bits differ from those of a local group.
 std::shared_ptr<Communicator> make_ring_communicator(int rank, std::vector<std::shared_ptr<Link>> links);
 
 }  // namespace troupe

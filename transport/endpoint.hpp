@@ -16,10 +16,10 @@ struct EndpointAddress {
   std::string tcp;       ///< tcp://host:port
   std::string ipc;       ///< ZeroMQ address for processes of the same host; empty if none is bound
   std::string identity;  ///< 32 random hexadecimal digits, known only to processes that got this address
-  std::string host;      ///< equal for processes that share a kernel, its network and its process numbers
+  std::string host;      ///< equal for processes that share a kernel, a network namespace and a pid namespace
   std::int64_t pid = 0;
-  /// The address and the value of a number in the memory of the endpoint's process. A process that can read the number
-  /// can also read payloads there.
+  /// The address and the value of a number in the memory of the endpoint's process. A process of the same host that
+  /// reads the value at the address can also read payloads in that memory.
   std::uint64_t probe_address = 0;
   std::uint64_t probe_value = 0;
 
@@ -30,17 +30,18 @@ struct EndpointOptions {
   /// The address to bind, tcp://address:port; the port `*` stands for a free port. The default is loopback, because
   /// nothing is encrypted.
   std::string bind = "tcp://127.0.0.1:*";
-  /// The host name or address under which other processes reach the bound address, if it differs.
+  /// The host name or address that address() names in place of the bound one; if empty, address() names the bound one.
   std::string advertised_host = {};
-  /// The largest payload, in bytes. A peer that sends a larger one is cut off.
+  /// The largest payload, in bytes. A peer that sends a larger one is cut off: its links fail.
   std::size_t max_payload_bytes = std::size_t{1} << 32;
-  /// The limit, in bytes, of the payloads in memory that were not received yet: per link for whole frames, and per peer
-  /// for frames that have arrived in part. A peer that sends more is cut off.
+  /// The limit, in bytes, of arrived payloads that lie in this process's memory and that Link::receive() has not
+  /// returned yet: per link for whole frames, and per peer for frames that have arrived in part. A peer that sends more
+  /// is cut off.
   std::size_t max_unreceived_bytes = std::size_t{1} << 30;
   /// If false, payloads are never read directly in the memory of another process, and no ipc address is bound.
   bool same_host = true;
-  /// Called, on the receiving thread, with one line about a stranger: once for each message of a sender that is no
-  /// peer, and once for each connection that does not speak ZeroMQ's protocol.
+  /// Called, on the endpoint's receiving thread, with one line: for each message of a sender that is no peer, and for
+  /// each connection that does not speak ZeroMQ's protocol.
   std::function<void(const std::string& line)> on_stranger = {};
 };
 
@@ -58,12 +59,13 @@ class Endpoint {
   /// made to the new one. Throws Error if the number is not in use.
   virtual void replace_peer(int peer, const EndpointAddress& address) = 0;
   /// Makes this process's end of a link to a peer; the peer makes the other end under the same name. Frames that arrive
-  /// before this call wait in the link. Throws Error if the peer is unknown or has a link of that name already.
+  /// before this call wait in the link. Throws Error if no peer has that number, or if link() has made a link of that
+  /// name to the peer before.
   virtual std::shared_ptr<Link> link(int peer, const std::string& name) = 0;
-  /// Cuts a peer off: its links fail with `cause`. Does nothing if the peer is unknown.
+  /// Cuts a peer off: its links fail with `cause`, later ones included. Does nothing if the peer is unknown.
   virtual void fail_peer(int peer, const FailurePtr& cause) = 0;
-  /// Blocks until every peer has acknowledged and read all that was sent to it, or its connection has failed. Returns
-  /// false if this takes longer than `limit`.
+  /// Blocks until every connected peer has acknowledged all frames and read all payloads that this endpoint has sent to
+  /// it, or the connection to it has failed. Returns false if this takes longer than `limit`.
   virtual bool drain(std::chrono::milliseconds limit) = 0;
 };
 

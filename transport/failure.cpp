@@ -53,7 +53,8 @@ std::string to_string(FailureKind kind) {
 
 std::string to_string(const Failure& failure) {
   const auto& name = failure.op.empty() ? failure.actor : failure.op;
-  // A stall, or the loss of a process, belongs to no op and no step: its text already names the actor or the process.
+  // The text of a stall, or of the loss of a process, already names the actor or the process; op and step would add
+  // nothing.
   if (name.empty() || failure.kind == FailureKind::stalled || failure.kind == FailureKind::part_died)
     return failure.what;
   const auto rank = failure.rank < 0 ? std::string() : ", rank " + std::to_string(failure.rank);

@@ -32,8 +32,8 @@ Enum read_enum(ByteReader& reader, Enum last, const char* name) {
   return static_cast<Enum>(value);
 }
 
-/// Reads a shape. Throws Error if the rank is above Shape::kMaxRank, a size is negative, a size of a missing axis is
-/// not 0, or the number of elements needs more than 63 bits.
+/// Reads a shape. Throws Error if the rank is above Shape::kMaxRank, a size is negative, a size after the last axis is
+/// not 0, or the number of elements does not fit in 63 bits.
 Shape read_shape(ByteReader& reader) {
   const auto rank = reader.get<std::uint64_t>();
   if (rank > Shape::kMaxRank) refuse("rank " + std::to_string(rank) + " is above " + std::to_string(Shape::kMaxRank));
@@ -47,7 +47,8 @@ Shape read_shape(ByteReader& reader) {
   return shape;
 }
 
-/// Throws Error if a frame of this type must not have this payload: some types have none, others have bytes only.
+/// Throws Error if a frame of type `type` must not have `payload`: frames of some types have no payload, and frames of
+/// others carry bytes, a tensor uint8[n].
 void check_type(FrameType type, const TensorInfo& payload) {
   const bool has_payload = payload.shape.elements() > 0;
   if ((type == FrameType::credit_returned || type == FrameType::data_ended || type == FrameType::collective_ready) &&

@@ -13,15 +13,15 @@
 
 namespace troupe {
 
-/// The meaning of a frame. An edge of a plan has numbered slots, each of which holds one tensor until the consumer
-/// returns the slot. The types `collective_...` are those of linked communicators.
+/// The meaning of a frame. An edge of a plan carries tensors from a producer to a consumer. It has numbered slots, each
+/// of which holds one tensor until the consumer returns the slot. Linked communicators use the types `collective_...`.
 enum class FrameType : std::uint8_t {
   tensor_ready,      ///< a tensor for a slot of an edge
   failure_ready,     ///< a failure in place of the tensor for a slot of an edge
   credit_returned,   ///< the consumer has returned a slot of an edge to the producer
   data_ended,        ///< no more tensors come on an edge
-  control,           ///< bytes; the user of the link defines the meaning of the payload and the fields
-  collective_ready,  ///< the sender has begun a collective and accepts its large parts, which wait for this
+  control,           ///< bytes; the owner of the link defines the meaning of the payload and of the header fields
+  collective_ready,  ///< the sender has begun a collective; other ranks send it large parts only afterwards
   collective_part,   ///< elements that one rank sends to another in a collective
   collective_send,   ///< a tensor that one rank sends to another outside of collectives
   collective_abort,  ///< the failure that ends all collectives of the group
@@ -40,8 +40,8 @@ struct FrameHeader {
   bool operator==(const FrameHeader&) const = default;
 };
 
-/// A header and a payload. The payload is a tensor, whose dtype and shape the encoded header has, too; bytes are a
-/// tensor uint8[n].
+/// A message on a link: a header and a payload. The payload is a tensor; the encoded header has its dtype and shape.
+/// Raw bytes are sent as a tensor uint8[n].
 struct Frame {
   FrameHeader header;
   Tensor payload = empty_payload();
@@ -57,7 +57,7 @@ struct Frame {
   /// The priority of frames without a large payload, which go before all other frames.
   static constexpr std::int64_t kUrgent = -1;
 
-  /// Returns the payload of frames that carry no data, a tensor uint8[0].
+  /// Returns the payload of frames that carry no data: an empty tensor uint8[0].
   static Tensor empty_payload();
 };
 
@@ -72,8 +72,8 @@ enum class PayloadChecksum { whole, none };
 /// checksum, and a checksum over the header itself.
 EncodedHeader encode_header(const Frame& frame, PayloadChecksum checksum = PayloadChecksum::whole);
 
-/// A header that has arrived and was checked. The receiver may allocate memory for the payload now, because its size is
-/// within the limit.
+/// The fields of an encoded header that decode_header() has checked. The receiver may allocate memory for the payload,
+/// because its size is within the limit.
 struct DecodedHeader {
   FrameHeader header;
   TensorInfo payload;
@@ -89,7 +89,7 @@ DecodedHeader decode_header(std::span<const std::byte> bytes, std::size_t max_pa
 /// Throws Error if the payload does not have the length and the checksum that the header announces.
 void check_payload(const DecodedHeader& header, std::span<const std::byte> payload);
 
-/// Copies bytes to a payload, a tensor uint8[n].
+/// Returns a payload, a tensor uint8[n], with a copy of the bytes.
 Tensor payload_of(std::span<const std::byte> bytes);
 /// Returns a view of the bytes of a payload; `payload` must outlive it.
 inline std::span<const std::byte> bytes_in(const Tensor& payload TROUPE_LIFETIMEBOUND) {

@@ -13,11 +13,12 @@
 
 namespace troupe {
 
-/// The tensors that one rank sends to another outside of collectives. The n-th receive that begins gets the n-th tensor
-/// that arrives, in whatever order the receives advance. Not thread-safe: the owner locks.
+/// Assigns the tensors that one rank sends to another, outside of collectives, to receives: the n-th receive that
+/// begins gets the n-th tensor that arrives, in whatever order take() is called. Not thread-safe: the owner locks.
 class Inbox {
  public:
-  /// Adds a tensor that has arrived. Returns the number, from 0, of the receive that gets it.
+  /// Adds a tensor that has arrived, unless its receive was dropped. Returns the number, from 0, of the receive that
+  /// gets it.
   std::int64_t arrive(Tensor tensor) {
     const auto number = arrived_++;
     if (dropped_.erase(number) == 0) tensors_.emplace(number, std::move(tensor));
@@ -42,17 +43,19 @@ class Inbox {
   std::set<std::int64_t> dropped_;
 };
 
-/// A receive that is not complete.
+/// Identifies a receive: the sending rank, the receiving rank, and the number of the receive among those between the
+/// two.
 struct Receive {
   int from, to;
-  std::int64_t number;  // from Inbox::post() of the inbox for tensors from rank `from` to rank `to`
+  std::int64_t number;  // result of Inbox::post() of the inbox for tensors from rank `from` to rank `to`
 
   auto operator<=>(const Receive&) const = default;
 };
 
-/// The work of a receive, which copies the received tensor into `tensor`. `Inboxes` must be thread-safe and have
-/// post(from, to), which begins a receive; take(receive), which returns the tensor, or nothing before it has arrived;
-/// listen(receive, listener), which sets the listener for its arrival; and drop(receive), which gives the receive up.
+/// The work of a receive by rank `to` from rank `from`, which copies the received tensor into `tensor`. `Inboxes` must
+/// be thread-safe and have post(from, to), which begins a receive and returns it as a Receive; take(receive), which
+/// returns the tensor, or nothing before it has arrived; listen(receive, listener), which sets the listener that is
+/// called when the tensor arrives; and drop(receive), which gives the receive up.
 template <class Inboxes>
 class ReceiveWork final : public Work {
  public:

@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// Blocks a thread until a frame of a link arrives. Uses the on_ready callback of the link. Used by one thread.
+/// Receives the frames of a link, and blocks the calling thread until a frame arrives. Sets the on_ready callback of
+/// the link. Used by one thread.
 class LinkReader {
  public:
   explicit LinkReader(std::shared_ptr<Link> link);

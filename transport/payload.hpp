@@ -18,8 +18,8 @@ namespace troupe {
 class PayloadGuard {
  public:
   PayloadGuard();
-  /// Withdraws the payloads. A reader may still read the word after the memory of the guard is freed, and must not find
-  /// the valid value there.
+  /// Withdraws the payloads, because a reader may still read the word after the memory of the guard is freed, and must
+  /// not find the valid value there.
   ~PayloadGuard() { withdraw(); }
   PayloadGuard(const PayloadGuard&) = delete;
   PayloadGuard& operator=(const PayloadGuard&) = delete;
@@ -39,16 +39,15 @@ class PayloadGuard {
   std::atomic<std::uint64_t> word_;
 };
 
-/// Thrown when a payload cannot be read any more because its sender has withdrawn it, or the sending process is lost.
-/// The reason arrives separately, in another frame of the sender or as the failure of the link.
+/// Thrown when a payload cannot be read any more because its sender has withdrawn it, or because the sending process is
+/// lost. The receiver learns the reason from another frame of the sender, or from the failure of the link.
 class PayloadWithdrawn final : public Error {
  public:
   explicit PayloadWithdrawn(const std::string& why) : Error("link", why) {}
 };
 
-/// The payload of a frame that has arrived. Its bytes are in memory of this process, or still in memory of the sender.
-/// The sender keeps them unchanged until this object is destroyed, unless it withdraws them. Used by one thread at a
-/// time.
+/// The payload of a frame that has arrived. Its bytes are in memory of this process, or still in memory of the sender,
+/// which keeps them unchanged until this object is destroyed, unless it withdraws them. Used by one thread at a time.
 class IncomingPayload {
  public:
   explicit IncomingPayload(TensorInfo info) : info_(std::move(info)) {}
@@ -59,12 +58,12 @@ class IncomingPayload {
   const TensorInfo& info() const { return info_; }
   std::size_t bytes() const { return static_cast<std::size_t>(info_.shape.elements()) * size_of(info_.dtype); }
   /// Copies to.size() bytes of the payload, from byte `offset` on, to `to`. Throws Error if the payload has fewer
-  /// bytes, and PayloadWithdrawn if its sender has withdrawn it or is lost.
+  /// bytes, and PayloadWithdrawn if the sender has withdrawn the payload or is lost.
   virtual void read(std::size_t offset, std::span<std::byte> to) const = 0;
-  /// Returns the address of the bytes if they are in memory of this process, else null. They live as long as this
+  /// Returns the address of the bytes if they are in memory of this process, else null. The bytes live as long as this
   /// object.
   virtual const std::byte* local() const { return nullptr; }
-  /// Returns the whole payload, in memory that no other code writes to. Throws Error like read().
+  /// Returns the whole payload, in memory that no other code writes to. Throws the errors of read().
   virtual Tensor tensor() const;
 
  protected:

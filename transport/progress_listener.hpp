@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// A callback of work that is advanced in steps: it is called when the next step may be possible. Copies share one
-/// function, so copying allocates nothing.
+/// A callback for the owner of work that is advanced in steps. The work calls it when the next step may be possible.
+/// Copies share one function, so copying allocates nothing.
 class ProgressListener {
  public:
   ProgressListener() = default;
@@ -44,7 +44,7 @@ class ProgressListeners {
     std::lock_guard lock(mutex_);
     for (auto& listener : listeners_) listener = {};
   }
-  /// Calls the listeners of all ranks except `except`, without holding the lock. Allocates nothing.
+  /// Calls the listeners that are set, except that of rank `except`, without holding the lock. Allocates nothing.
   void notify(std::size_t except = kNoRank) const {
     for (std::size_t rank = 0; rank < listeners_.size(); ++rank) {
       if (rank == except) continue;

@@ -37,8 +37,8 @@ TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const BFloat16* from, BFloat1
   copy_or_add_typed(n, from, sum, add);
 }
 
-// Adds each chunk up in a buffer before it writes the chunk to `output`, which may be the memory of an input that is
-// yet to be read.
+// Sums kChunk elements at a time in a buffer. Writes the sums to `output` after it has read these elements of all
+// inputs, because `output` may be the memory of an input.
 template <class T>
 void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, T* output) {
   std::array<T, kChunk> sum;
@@ -50,7 +50,7 @@ void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t 
   }
 }
 
-/// Calls `function` with a zero of the C++ type of the elements. Throws Error if `dtype` cannot be summed.
+/// Calls `function` with a zero of the C++ type of elements of `dtype`. Throws Error if `dtype` cannot be summed.
 template <class Function>
 void with_summable_type(DType dtype, Function function) {
   switch (dtype) {

@@ -11,8 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Work::wait() polls this many times without sleeping, so that work that is nearly complete ends soon, and sleeps for
-// kPause between further polls.
+// Work::wait() calls advance() this many times without sleeping, so that it returns soon if the work is nearly
+// complete. It sleeps for kPause between further calls.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{100};
 

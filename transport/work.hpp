@@ -10,26 +10,27 @@
 
 namespace troupe {
 
-/// A collective, send or receive in progress, seen from one process. `local` is the index of a rank in
-/// Communicator::local(). Work on tensors of the host is used by one thread at a time; work on devices is thread-safe.
+/// A collective, send or receive in progress, seen from one process. The parameter `local` of its functions is the
+/// index of a rank in Communicator::local(). Work on tensors of the host is used by one thread at a time; work on
+/// devices is thread-safe.
 ///
 /// After work on tensors of the host has failed and is destroyed, no other rank reads or writes its tensors. If work on
-/// devices is destroyed before all of its collective is launched, its group ends. A launched collective completes
-/// without its work, which may be destroyed.
+/// devices is destroyed before every step of its collective is launched, the group ends. A collective whose steps are
+/// all launched completes even if its work is destroyed.
 class Work {
  public:
   virtual ~Work() = default;
 
-  /// Does every step for rank `local` that is possible now, without waiting. Returns true once only the device of the
-  /// rank has work left: the tensors of the rank are free again when done(local) is done. Throws Error if the
-  /// collective has failed, and Aborted if the group ended before everything was launched.
+  /// Does every step for rank `local` that is possible now, without waiting. Returns true once the host has nothing
+  /// left to do for the rank; when done(local) is done, too, the caller may use the tensors of the rank. Throws Error
+  /// if the collective has failed, and Aborted if the group ended before every step was done or launched.
   virtual bool advance(std::size_t local = 0) = 0;
   /// Returns an event of the device of rank `local`. When it is done, the rank's tensors hold the result and no other
   /// rank reads them any more. Valid once advance(local) has returned true. Default: an event that is done.
   virtual const Event& done(std::size_t local = 0) const;
 
-  /// Returns an error text about the collective and the cause of its wait: `all_reduce of 16 float32: rank 1 has not
-  /// come`, or with devices `all_reduce of 16 float32: rank 1 (cuda:1) has not come`.
+  /// Returns a text for errors that names the collective and the rank that it waits for, such as `all_reduce of 16
+  /// float32: rank 1 has not come`, or on devices `all_reduce of 16 float32: rank 1 (cuda:1) has not come`.
   virtual std::string waits_for(std::size_t local = 0) const = 0;
 
   /// Sets the listener of rank `local`: it is called, on any thread, when advance(local) may have more to do. Call
@@ -38,8 +39,9 @@ class Work {
   /// waits.
   virtual void listen(std::size_t /*local*/, ProgressListener /*listener*/) {}
 
-  /// Blocks until local rank 0 is complete: advance() returns true, and then done() is done. Throws Error with
-  /// waits_for() if this takes longer than `limit`, and the exception of advance() if the collective fails.
+  /// Blocks until the work is complete for the first rank of this process: advance(0) returns true and done(0) is done.
+  /// Throws Error with waits_for() if this takes longer than `limit`, and the exception of advance() if the collective
+  /// fails.
   void wait(std::chrono::milliseconds limit);
 
   /// Sets the process, replica, actor and step of the failure that the other ranks get if advance() throws on this
@@ -54,8 +56,8 @@ class HostWork : public Work {
   void set_origin(const Failure* origin) override { origin_ = origin; }
 
  protected:
-  /// Returns the exception that is being handled as a failure: the failure that it carries if it is Aborted, else its
-  /// text with the origin that set_origin() has set. Call it in a catch clause.
+  /// Returns the failure that the exception being handled carries if it is Aborted, else the failure that set_origin()
+  /// has set, with the text of the exception. Call it in a catch clause.
   FailurePtr failure_now() const { return root_failure(origin_ != nullptr ? *origin_ : Failure{}); }
 
  private:

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-// Not inline: CAF's scheduler also has jobs that are not actors, and g++ 12 would warn of the cast if it was inlined
-// there.
+// This function is not inline: inlined into CAF's scheduler, which also has jobs that are not actors, its cast would
+// cause a warning of g++ 12.
 caf::actor_id HomeWorkers::id_of(const caf::resumable* job) {
   return job->subtype() == caf::resumable::scheduled_actor ? static_cast<const caf::scheduled_actor*>(job)->id() : 0;
 }

@@ -9,8 +9,8 @@
 namespace troupe {
 
 /// The home worker of each actor: the worker, a thread of the actor system, whose cache holds the data of the actor's
-/// replica. A table of fixed size, indexed by actor id. Actors that share an entry share the home worker set last,
-/// which costs time only. Thread-safe.
+/// replica. A table of fixed size, indexed by actor id. Actors whose ids share an entry have the same home worker, the
+/// one that was set last; a wrong home worker costs time only. Thread-safe.
 class HomeWorkers {
  public:
   void set(caf::actor_id actor, std::size_t worker) {

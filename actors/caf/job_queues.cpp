@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-/// Polls of the worker's own queue between two scans of the other queues. They take one or two microseconds, in which
-/// the owner of another queue can take a job that it has just pushed there.
+/// The number of times that a worker polls its own queue between two scans of the other queues. These polls take one or
+/// two microseconds, in which the owner of another queue can take a job that was just pushed to it.
 constexpr int kPollsPerScan = 64;
 
 }  // namespace
@@ -62,8 +62,8 @@ bool JobQueues::any() const {
   return false;
 }
 
-/// Takes a job from the queue of another worker if nothing was taken from that queue since this worker's last scan.
-/// Null if there is no such queue.
+/// Scans the queues of the other workers, and takes a job from the first queue that has one and from which nothing was
+/// taken since this worker's last scan. Null if there is no such queue.
 caf::resumable* JobQueues::take_waiting(std::size_t worker) {
   auto& seen = queues_[worker]->seen;
   for (std::size_t i = 1; i < queues_.size(); ++i) {

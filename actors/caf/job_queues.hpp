@@ -14,12 +14,12 @@
 
 namespace troupe {
 
-/// The job queues of an actor system's workers: one queue a worker, first in, first out. A job is pushed to the queue
-/// of the worker whose cache is likely to hold the job's data, and a worker takes jobs of its own queue first. If its
-/// queue is empty and the process has a core for every awake thread, the worker polls for a limited time: it then also
-/// takes a job of another queue from which nothing was taken between two scans. After that it takes any job of any
-/// queue, or sleeps until a job is pushed. Polling pays because waking a worker costs as much as several messages.
-/// Thread-safe; each worker is one thread.
+/// The job queues of an actor system's workers: one queue a worker, first in, first out. Almost every job is an actor
+/// that has mail. A job is pushed to the queue of the worker whose cache is likely to hold the job's data, and a worker
+/// takes jobs of its own queue first. If its queue is empty and the process has a core for every awake thread, the
+/// worker polls for a limited time: it then also takes a job of another queue from which nothing was taken between two
+/// scans by this worker. After that it takes any job of any queue, or sleeps until a job is pushed. Polling pays
+/// because waking a worker costs as much as several messages. Thread-safe; each worker is one thread.
 class JobQueues {
  public:
   /// `poll` is the time for which a worker polls before it sleeps; 0: no worker polls.

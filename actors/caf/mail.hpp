@@ -9,14 +9,15 @@
 #include <string>
 
 // Programs and the library use CAF's mail through three functions, tell, post and watch, which are the same for every
-// supported version of CAF. A message is one object, mostly a struct, that is moved if it is an rvalue and copied
-// otherwise. Mail to a null handle is dropped.
+// supported version of CAF. A message is one object, usually a struct: an rvalue is moved, any other object is copied.
+// Mail to a null handle is dropped.
 
 namespace troupe {
 
 /// Sends a message with `self` as the sender. Must be called in a handler of `self`. A receiver that had no mail is
-/// scheduled on its home worker (see prefer_worker() in scheduler.hpp), else on the worker that runs `self`, or on any
-/// worker if `self` has a thread of its own. Mail of high priority overtakes normal mail.
+/// scheduled on its home worker, the thread that prefer_worker() in scheduler.hpp has set. Without a home worker it is
+/// scheduled on the worker that runs `self`, or on any worker if `self` has a thread of its own. Mail of high priority
+/// overtakes normal mail.
 template <caf::message_priority priority = caf::message_priority::normal, class Message>
 void tell(caf::event_based_actor& self, const caf::actor& receiver, Message&& message);
 

@@ -14,7 +14,7 @@ namespace troupe {
 
 namespace {
 
-/// Keeps the board, sends calls to the workers, and applies their results.
+/// The actor of the Coordinator. It keeps the CallBoard, sends calls to the workers, and applies their results.
 class CoordinatorActor final : public caf::event_based_actor {
  public:
   CoordinatorActor(caf::actor_config& config, int in_flight, std::shared_ptr<CallMonitor> monitor,
@@ -100,7 +100,7 @@ class CoordinatorActor final : public caf::event_based_actor {
   CallBoard board_;
   std::shared_ptr<CallMonitor> monitor_;
   std::shared_ptr<Variables> variables_;
-  std::map<std::int64_t, std::shared_ptr<PendingCall>> calls_;  // open calls
+  std::map<std::int64_t, std::shared_ptr<PendingCall>> calls_;  // by number: the calls that have not ended
   std::map<int, caf::actor> workers_;
 };
 
@@ -115,7 +115,8 @@ class RemoteWorker final : public caf::event_based_actor {
         variables_(std::move(variables)) {}
 
   caf::behavior make_behavior() override {
-    // This actor sends WorkerJoined, too, so that its later WorkerLost cannot overtake it.
+    // WorkerJoined is sent here and not by the caller of spawn_remote_worker(), so that WorkerLost, which on_exit()
+    // sends, cannot overtake it.
     post(coordinator_, WorkerJoined{worker_, caf::actor_cast<caf::actor>(this)});
     link_->on_ready([address = address()] {
       if (const auto self = caf::actor_cast<caf::actor>(address)) post(self, Continue{});
@@ -136,7 +137,8 @@ class RemoteWorker final : public caf::event_based_actor {
     if (!link_->send(call_frame(kind, number, payload))) quit();
   }
 
-  /// Sends a call over the link. If the call cannot be encoded, it ends with the error of the encoding.
+  /// Sends a call over the link. If the call cannot be encoded, posts the error to the coordinator as the result of the
+  /// call.
   void send_call(const CallOrdered& order) {
     std::vector<std::byte> payload;
     try {
@@ -147,8 +149,8 @@ class RemoteWorker final : public caf::event_based_actor {
     send_frame(CallFrame::call, order.call, payload);
   }
 
-  /// Handles the frames that have arrived. If the link has failed, or a frame is damaged or neither a result nor a
-  /// read, quits and so reports the worker as lost.
+  /// Handles the frames that have arrived. Quits if the link has failed, if a frame is damaged, or if a frame is
+  /// neither a result nor the read of a variable; on_exit() then reports the worker as lost.
   void receive() {
     const auto lose = [this](const auto&) { quit(); };
     receive_all(

@@ -41,8 +41,8 @@ std::vector<std::pair<int, std::int64_t>> CallBoard::assign() {
   return assigned;
 }
 
-/// Removes a call from the worker that has it, or from the waiting calls. Its result may be from another worker, which
-/// was taken for lost.
+/// Removes a call from the worker to which it is assigned, or from the waiting calls. All workers are searched: the
+/// result of the call may have come from a worker that was taken for lost after the call went to another worker.
 void CallBoard::remove(std::int64_t call) {
   for (auto& [worker, calls] : at_) calls.erase(call);
   std::erase(waiting_, call);

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kNameLimit = 4'096, kErrorLimit = 65'536;
 constexpr const char* kPlace = "call";
 
-/// Throws Error if the bytes in `writer`, the tensors, and a reserve for the rest of the message exceed kMostBytes.
+/// Throws Error if the bytes in `writer`, the bytes of the tensors, and 1 MiB for the rest of the message are together
+/// more than kMostBytes.
 void expect_room(const ByteWriter& writer, std::span<const Tensor> tensors) {
   constexpr std::size_t kReserve = std::size_t{1} << 20;
   auto bytes = writer.size() + kReserve;

@@ -17,7 +17,8 @@ namespace troupe {
 
 namespace {
 
-// Longer limits would overflow a time point.
+// Longer values of CoordinatorOptions::limit count as this one. Adding a very long limit to the current time would
+// overflow a time point.
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
 
 }  // namespace
@@ -36,7 +37,8 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     const auto on_result = [to = actor](std::int64_t call, CallResult result) {
       post(to, CallEnded{call, std::move(result)});
     };
-    // A function that runs for long must not take a thread from other actors.
+    // A function may run for long, so its worker has a thread of its own and takes none from other actors. Under a test
+    // seed all actors run on the thread that calls run_one().
     const bool own_thread = !runtime.options().test_seed;
     post(actor,
          WorkerJoined{next_worker++, spawn_call_worker(runtime.system(), own_thread, functions, read, on_result)});
@@ -60,8 +62,9 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     for (const int rank : others) add_process(rank);
   }
 
-  /// Waits until `condition` is true. Only the end of a call may change it, and it is called with the monitor locked,
-  /// except under a test seed. Throws Error if no call ends for options.limit.
+  /// Waits until `condition` is true. The value of `condition` may change only when a call ends. `condition` is called
+  /// with monitor->mutex locked, except under a test seed. Throws Error if no call ends for options.limit; under a test
+  /// seed, if no actor has a message to handle.
   void wait_until(const std::function<bool()>& condition) {
     if (runtime.options().test_seed) {
       while (!condition())
@@ -92,7 +95,7 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
   caf::actor actor;
   std::mutex mutex;
   bool closed = false;
-  std::map<int, int> added;  // by rank: how often the process had come back when it became a worker
+  std::map<int, int> added;  // by rank: Cluster::returns() of the process when it last became a worker
   int next_worker = 0;
   std::shared_ptr<const Cluster::OnReturned> on_returned;
 };

@@ -16,15 +16,15 @@ namespace troupe {
 /// Named float32 tensors that calls read and add to. Thread-safe.
 class Variables {
  public:
-  /// Adds a variable with a copy of the value in host memory. Throws Error if there is a variable of that name, or if
-  /// the value is not float32.
+  /// Adds a variable whose value is a copy of `value` in host memory. Throws Error if there is a variable of that name,
+  /// or if `value` is null or not float32.
   void create(const std::string& name, const Tensor& value);
   /// Returns a copy of the current value. If there is no variable of that name, throws Error that lists the names.
   Tensor read(const std::string& name) const;
-  /// Adds all updates to their variables. Throws Error, and adds none, if a variable does not exist, or if an update
-  /// has another shape or dtype than its variable.
+  /// Adds the tensor of each update to its variable. The tensors must be in host memory. Throws Error, and adds none,
+  /// if a variable does not exist, or if a tensor is null or has another shape or dtype than its variable.
   void add(const std::vector<VariableUpdate>& updates);
-  /// The number of updates of a variable.
+  /// The number of updates that add() has added to a variable. Throws Error if there is no variable of that name.
   std::int64_t updates_of(const std::string& name) const;
 
  private:
@@ -32,7 +32,7 @@ class Variables {
     Tensor value;
     std::int64_t updates = 0;
   };
-  // The caller of find() and check() must hold the lock.
+  // The caller of find() and check() must hold mutex_.
   const Variable& find(const std::string& name) const;
   void check(const VariableUpdate& update) const;
 
@@ -40,8 +40,8 @@ class Variables {
   std::map<std::string, Variable> variables_;
 };
 
-/// Reads a variable for a call, locally or over a link. Throws Error if there is no such variable, or if no answer
-/// arrives.
+/// A function that returns the current value of a variable of the coordinator, read in this process or over the link to
+/// rank 0. Throws Error if there is no such variable, or if no answer arrives.
 using ReadVariable = std::function<Tensor(const std::string& name)>;
 
 /// A call that is sent to a worker: the name of the function and the inputs.
@@ -50,7 +50,7 @@ struct OrderedCall {
   std::vector<Tensor> inputs;
 };
 
-/// One execution of a call, the argument of its function.
+/// One execution of a call. The function that the call executes gets it as its argument.
 class RemoteCall {
  public:
   RemoteCall(std::int64_t token, std::span<const Tensor> inputs, const ReadVariable& read)
@@ -61,11 +61,11 @@ class RemoteCall {
   const Tensor& input(std::size_t i) const;
   /// Identifies the call: the same in all its executions, and different in every other call.
   std::int64_t token() const { return token_; }
-  /// The current value of a variable.
+  /// The current value of a variable. Throws Error if there is no such variable, or if no answer arrives from rank 0.
   Tensor read(const std::string& name) const { return read_(name); }
-  /// Adds `delta` to a variable when the call has ended: once, even if the call is executed several times. A tensor on
-  /// a device is copied to host memory before add() returns; other tensors must not be written to until the call has
-  /// ended.
+  /// Requests that `delta` be added to a variable when the call ends without an error: once, even if the call is
+  /// executed several times. A tensor on a device is copied to host memory before add() returns; other tensors must not
+  /// be written to until the call has ended.
   void add(const std::string& name, const Tensor& delta);
 
   const std::vector<VariableUpdate>& updates() const { return updates_; }
@@ -77,13 +77,14 @@ class RemoteCall {
   std::vector<VariableUpdate> updates_;
 };
 
-/// The functions that calls execute, by name. They must be the same in all processes. An exception of a function is the
-/// error of its call. A function may be executed again after the loss of a worker, so it must change only variables. A
-/// function may still run when the coordinator has ended, so objects to which it refers must live as long as the
-/// runtime.
+/// The functions that calls execute, by name. All processes must have the same functions. An exception of a function is
+/// the error of its call. A function may be executed again after the loss of a worker, so it must change only
+/// variables. A function may still run when the Coordinator has ended, so objects to which it refers must live as long
+/// as the runtime.
 using CallFunctions = std::map<std::string, std::function<std::vector<Tensor>(RemoteCall& call)>>;
 
-/// Executes a call. Does not throw: an exception of the function becomes CallResult::error.
+/// Executes a call. Does not throw: CallResult::error has the exception of the function, or the error if there is no
+/// such function or if an output is null.
 CallResult execute(const CallFunctions& functions, const OrderedCall& call, std::int64_t token,
                    const ReadVariable& read);
 

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kReadLimit{60};
 constexpr std::chrono::milliseconds kPollInterval{100};
 constexpr const char* kLost = "rank 0 is lost";
 
-/// Reads the variables of the coordinator over a link. Thread-safe.
+/// Reads the variables of the coordinator over the link to rank 0. Thread-safe.
 class RemoteVariables {
  public:
   explicit RemoteVariables(std::shared_ptr<Link> link) : link_(std::move(link)) {}
@@ -66,10 +66,11 @@ class RemoteVariables {
   std::mutex mutex_;
   std::int64_t next_ = 0;
   bool closed_ = false;
-  std::map<std::int64_t, std::promise<VariableValue>> reads_;  // open, by number
+  std::map<std::int64_t, std::promise<VariableValue>> reads_;  // by number: the reads that wait for an answer
 };
 
-/// Assigns each call to an actor with a thread of its own that executes no other call. Thread-safe.
+/// Distributes calls to worker actors that have a thread each. A call waits until an actor is free, that is executes no
+/// other call. Thread-safe.
 class FreeThreads {
  public:
   void add(caf::actor thread) {
@@ -139,7 +140,7 @@ class Executors {
   }
 
  private:
-  /// Encodes a result. If that fails, encodes a result with the error of the encoding.
+  /// Encodes a result. If the result cannot be encoded, encodes one that has the error of the encoding in its place.
   static std::vector<std::byte> encoded(const CallResult& result) {
     try {
       return encode(result);

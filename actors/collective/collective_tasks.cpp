@@ -57,8 +57,8 @@ BeginCollectiveTask::BeginCollectiveTask(CollectiveKind kind, std::vector<Member
   for (const auto& member : members_) ranks_ += member.inputs.size();
 }
 
-/// A CollectiveStart of an earlier step that all ranks have returned, with the memory of its outputs; a new one if
-/// there is none.
+/// Returns a CollectiveStart of an earlier step, with the memory of its outputs, that all ranks have returned. Makes a
+/// new one if every earlier one is in use.
 const std::shared_ptr<CollectiveStart>& BeginCollectiveTask::unused_start() {
   const auto unused = std::ranges::find_if(starts_, is_only_handle<CollectiveStart>);
   return unused != starts_.end() ? *unused : starts_.emplace_back(std::make_shared<CollectiveStart>(ranks_));

@@ -11,9 +11,10 @@
 namespace troupe {
 
 /// The task of one rank in a collective. Its first input is the tensor of the rank. Its second input is the edge from
-/// the conductor (see BeginCollectiveTask), over which the collective arrives that the conductor has begun. The task
-/// advances the collective until the part of the rank is complete, and copies a result that is not in place to its
-/// output. On a device the part may still run then, and the actor's stream waits for it.
+/// the conductor (see BeginCollectiveTask), over which the collective that the conductor has begun arrives. The task
+/// advances the collective until the part of the rank is complete. If the collective does not work in place, the task
+/// copies the rank's result to its output. On a device the part may still run then, and the actor's stream waits for
+/// it.
 class CollectiveTask final : public Task {
  public:
   /// `rank` is the number of the rank among those for which the conductor begins the collective. `origin` names the
@@ -55,8 +56,8 @@ class BeginCollectiveTask final : public Task {
   bool runs_on_device() const override { return true; }
   bool reads_any_device() const override { return true; }
   bool fire(const Firing& firing) override;
-  /// Leaves the communicator, because the step has failed before the collective began: the other ranks fail instead of
-  /// waiting.
+  /// Leaves the communicator, because the step has failed before the collective began: the ranks of other processes
+  /// fail instead of waiting for this process.
   void skip(const Firing& firing, const FailurePtr& failure) override;
 
  private:
@@ -68,7 +69,7 @@ class BeginCollectiveTask final : public Task {
   std::vector<Member> members_;
   Failure origin_;
   std::size_t ranks_ = 0;
-  // Kept for later steps, so that a step allocates no memory.
+  // `starts_` and `parts_` are reused by later steps, so that a step allocates no memory.
   std::vector<std::shared_ptr<CollectiveStart>> starts_;
   std::vector<Part> parts_;
 };

@@ -63,7 +63,7 @@ std::vector<Machine> machines_of(const PlanCommunicator& named, const Meeting& m
   return machines;
 }
 
-/// The machine that has a process. `machines` must contain it.
+/// The machine on which a process runs. It must be one of `machines`.
 const Machine& machine_of(int process, const std::vector<Machine>& machines) {
   const auto has_process = [&](const Machine& machine) {
     return std::ranges::find(machine.processes, process) != machine.processes.end();
@@ -78,7 +78,7 @@ bool all_have_nccl(Communicator& processes, std::chrono::milliseconds limit) {
 }
 
 /// This process's end of a group over NCCL of all ranks of a machine; null if a process of the machine has no NCCL.
-/// Blocks until all of these processes have come.
+/// Blocks until every process that has ranks on the machine has called this function.
 std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const Machine& machine, int process,
                                            const Meeting& meeting) {
   NcclGroupOptions options{.size = 0, .check = meeting.check};
@@ -110,17 +110,19 @@ std::shared_ptr<Communicator> make_group_across(const PlanCommunicator& named, c
   return make_hierarchical_communicator(std::move(parts));
 }
 
-/// A group of the ranks of one process. With `may_use_nccl` it sums over NCCL, which chooses the order of sums, if
-/// there are several ranks, each with a GPU of its own. Otherwise it sums in the order of the ranks.
+/// A group of the ranks of one process. If `may_use_nccl` is true, this process has NCCL and there are several ranks,
+/// each with a GPU of its own, the group sums over NCCL, which chooses the order of sums. Otherwise it sums in the
+/// order of the ranks.
 std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, int process, bool may_use_nccl) {
   const auto devices = devices_of(ranks_of(named, process));
   const bool over_nccl = may_use_nccl && devices.size() > 1 && suits_nccl(devices);
   return over_nccl ? make_nccl_group(devices) : make_device_group(devices);
 }
 
-/// A group of devices in several processes, for every algorithm except AllReduceAlgorithm::nccl. If every rank of a
-/// machine has a GPU of its own and every process of the machine has NCCL, the machine sums over NCCL; otherwise each
-/// of its processes sums on its devices. The sums of machines and processes are then summed in host memory.
+/// A group of devices in several processes, for every algorithm except AllReduceAlgorithm::nccl. A machine with several
+/// processes sums over NCCL if each of its ranks has a GPU of its own and each of its processes has NCCL. On other
+/// machines each process sums on its devices. The sums of machines and processes are then summed in host memory, unless
+/// one machine that sums over NCCL has all ranks.
 std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int process, const Meeting& meeting) {
   const auto machines = machines_of(named, meeting);
   if (!std::ranges::any_of(machines, &Machine::can_be_joined))

@@ -13,7 +13,7 @@ namespace troupe {
 /// The processes of a communicator's ranks, each once, in the order of their first ranks.
 std::vector<int> processes_of(const PlanCommunicator& named);
 
-/// Functions by which a process communicates with the other processes that have ranks of a communicator.
+/// Functions by which a process meets the other processes that have ranks of a communicator of the plan.
 struct Meeting {
   /// Makes this process's end of a communicator on the host with one rank for each of `processes`, which all have ranks
   /// of the plan's communicator. Each of these processes calls the function once, with the same name. `name`
@@ -22,14 +22,14 @@ struct Meeting {
   /// Returns the name of a process's machine, equal for all processes of the machine. If empty, every process has a
   /// machine of its own.
   std::function<std::string(int process)> machine_of = {};
-  /// Called again and again while this process waits for the others. Throws if one of them will not come, which ends
-  /// the wait.
+  /// Called again and again while this process waits for the other processes. Throws, and so ends the wait, if one of
+  /// them will not come.
   std::function<void()> check = {};
 };
 
-/// Makes a process's end of a plan's communicator whose tensors stay on devices. If the algorithm needs the other
-/// processes, blocks until they have come, for at most the limit of NcclGroupOptions. Throws Error if a device or NCCL
-/// is missing, or another process does not come.
+/// Makes the end that process `process` has of a plan's communicator whose tensors stay on devices. If the algorithm
+/// needs the other processes, blocks until they have called this function, too, for at most NcclGroupOptions::limit.
+/// Throws Error if a device or NCCL is missing, or if another process does not come.
 std::shared_ptr<Communicator> make_device_communicator(const PlanCommunicator& named, int process,
                                                        const Meeting& meeting);
 

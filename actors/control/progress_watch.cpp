@@ -28,8 +28,9 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
     any_moved = any_moved || moved;
     if (stalled == nullptr && status->watched.load(std::memory_order_relaxed) && !finished && !moved) stalled = status;
   }
-  // No watched executor is in the run: the run has not begun, or only external actors and links are left in it. The run
-  // has stalled if no executor, watched or not, has moved within the limit. The first executor is named.
+  // No executor that is watched (ExecutorStatus::watched) has a firing due: the run has not begun, or only actors of
+  // the user and proxies of other processes have not finished it. The run has stalled if no executor has moved within
+  // the limit; the first executor is then named.
   if (stalled == nullptr && !any_moved && !executors_.empty()) stalled = executors_.front().status;
   return stalled == nullptr ? std::nullopt : std::optional(stalled->name);
 }

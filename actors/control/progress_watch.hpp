@@ -10,7 +10,8 @@
 namespace troupe {
 
 /// Finds, from outside the actors' threads, an executor that has stalled: it completes no firing although the run is
-/// not over. Each executor is watched separately, so that a live one does not hide a dead one.
+/// not over. An executor is any actor of a plan, see ExecutorStatus. Each executor is watched separately, so that a
+/// live one does not hide a dead one.
 class ProgressWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -18,14 +19,17 @@ class ProgressWatch {
   /// Begins to watch a run of these executors. Their statuses must exist until the next begin() or the end of this
   /// object.
   void begin(const std::vector<const ExecutorStatus*>& statuses);
-  /// Returns the name of the first executor that has completed no firing for more than `limit`, measured by the calls
-  /// since begin(). Nothing while an executor waits for an event outside the plan. Allocates no memory while no
-  /// executor has stalled.
+  /// Returns the name of the first executor that is watched (ExecutorStatus::watched), has not finished the run, and
+  /// has completed no firing for more than `limit`. If there is none, but no executor at all has moved for that long,
+  /// returns the name of the first one. Otherwise returns nothing. Progress is noticed only by calls of this function:
+  /// the time of an executor begins at the first call after begin(), and anew at each call while some executor waits
+  /// for an event outside the plan. Allocates no memory unless an executor has stalled.
   std::optional<std::string> stalled(std::chrono::milliseconds limit, Clock::time_point now = Clock::now());
 
  private:
-  /// The progress of an executor, and the time `since` of the last call of stalled() that saw a change of it. No time
-  /// before the first call.
+  /// The progress of an executor as stalled() last saw it. `since` is the time of the last call of stalled() that was
+  /// the first one, found the progress changed, or found an executor that waits outside the plan. It is empty before
+  /// the first call.
   struct Progress {
     const ExecutorStatus* status;
     std::uint64_t firings = 0;

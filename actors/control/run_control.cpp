@@ -53,7 +53,7 @@ void RunOutcome::call_back() {
   try {
     if (callback) callback();
   } catch (...) {
-    // An exception of the callback is the program's own error and not the run's.
+    // An exception of the callback is an error of the program that has set it. It does not fail the run.
   }
 }
 

@@ -12,7 +12,7 @@ namespace troupe {
 
 enum class RunPhase { idle, running, done, failed };
 
-/// The state or outcome of a run.
+/// The state of the last run, and its outcome once it is over.
 struct RunEnd {
   RunPhase phase = RunPhase::idle;
   FailurePtr failure;
@@ -23,27 +23,30 @@ struct RunEnd {
 /// The outcome of the run that was started last, for threads that wait for it. Thread-safe.
 class RunOutcome {
  public:
-  /// Begins a run. Throws Error if a run is in progress, after a run that failed, or after forbid_runs().
+  /// Begins a run. Throws Error if a run is in progress, if an earlier run has failed, or if further runs are
+  /// forbidden.
   void begin();
-  /// Notes the failure because of which the run in progress will end. Keeps an earlier failure.
+  /// Notes the failure with which the run in progress will end. Keeps an earlier failure. Does nothing if no run is in
+  /// progress.
   void note(const FailurePtr& failure);
-  /// Ends the run in progress and returns true. Returns false after close(), and if no run is in progress: the last run
-  /// keeps its outcome, and a failure in `end` forbids further runs.
+  /// Ends the run in progress with this outcome and returns true. After close() returns false and does not end the run.
+  /// If no run is in progress, returns false and keeps the outcome of the last run; a failure in `end` then forbids
+  /// further runs.
   bool end(const RunEnd& end);
   /// Forbids further runs because of a failure; an earlier failure is kept. The last run keeps its outcome.
   void forbid_runs(const FailurePtr& failure);
-  /// Called when the plan is destroyed: end() returns false from now on, and the callback is called no more. Returns
-  /// false if close() was called before.
+  /// Called when the plan is destroyed: end() returns false from now on, and the function set by on_over() is called no
+  /// more once close() has returned. Returns false if close() was called before.
   bool close();
 
   RunEnd last() const;
   bool running() const { return last().phase == RunPhase::running; }
   /// True if a failure changes nothing any more: after close(), or after a run that has failed.
   bool settled() const;
-  /// Waits until no run is in progress, at most for `limit`. True if none is.
+  /// Waits until no run is in progress, at most for `limit`. Returns whether none is in progress.
   bool wait_for(std::chrono::milliseconds limit) const;
-  /// Sets the callback of call_back(). Waits until a call of the previous callback is over, unless on_over() is called
-  /// by that callback.
+  /// Sets the function that call_back() calls. Waits until a running call of the previous function has returned, unless
+  /// that function itself calls on_over().
   void on_over(std::function<void()> callback);
   /// Calls the function set by on_over(), and drops its exceptions. Must be called after end() has returned true, with
   /// no lock held.
@@ -59,12 +62,12 @@ class RunOutcome {
   std::function<void()> on_over_;
 };
 
-/// An order of the run control to the parts of a plan.
+/// An order of the run control to a part of a plan. A part is all actors of the plan in one process.
 using RunOrder = std::variant<PrepareRun, StartSources, PauseSources, RunUntil, AbortRun>;
 
-/// Controls the supervisors of all parts of a plan, in all processes. All parts are prepared before the sources of any
-/// part start, a stop or a failed step ends all sources at the same step, and the first failure is the root cause for
-/// all parts.
+/// Controls the runs of a plan. A plan has a part for each process, and each part has a supervisor. All parts are
+/// prepared before the sources of any part start, a stop or a failed step ends all sources at the same step, and the
+/// first failure is the root cause for all parts.
 ///
 /// A run control has no handles to actors: a part joins with a function that posts orders to its supervisor, and the
 /// supervisor calls the run control to report. Thread-safe.
@@ -75,44 +78,48 @@ class RunControl {
 
   virtual ~RunControl() = default;
 
-  /// Adds a part of this process, to which `post` sends orders. Returns the number of the part.
+  /// Adds a part of this process. `post` posts an order to the supervisor of the part. Returns the number of the part.
   virtual int join(Post post, bool has_sources) = 0;
   /// Called when the supervisor of a part ends: the part gets no further orders.
   virtual void leave(int part) = 0;
 
-  // ---- Orders of the SpawnedPlan
+  // ---- Orders of the SpawnedPlan, the owner of the plan's actors
 
-  /// Starts a run. Throws Error if a run is in progress or an earlier one failed.
+  /// Starts a run. Throws Error if a run is in progress, if an earlier run has failed, or if further runs are
+  /// forbidden.
   virtual void start(const RunInfo& run) = 0;
   /// Ends the run early, all sources at the same step. Does nothing if no run is in progress.
   virtual void stop() = 0;
-  /// Ends the run in progress with this failure, without waiting for the actors. No run can follow.
+  /// Ends the run in progress, if there is one, with this failure, without waiting for the actors. No run can follow.
+  /// Does nothing after close() or a failed run.
   virtual void give_up(const FailurePtr& failure) = 0;
-  /// Called when the plan is destroyed. Later reports of its parts are ignored.
+  /// Called when the plan is destroyed. Later reports of the plan's parts are ignored.
   virtual void close() = 0;
 
-  // The last run, see RunEnd.
+  // The state or outcome of the last run; see RunEnd.
   Phase phase() const { return outcome_.last().phase; }
   bool drained() const { return outcome_.last().drained; }
   bool stopped() const { return outcome_.last().stopped; }
   FailurePtr failure() const { return outcome_.last().failure; }
   /// Processes that took no part in the last run, or left it before its end. Empty in ranks other than 0.
   virtual std::vector<int> absent() const { return {}; }
-  /// Waits until the run is over, at most for `limit`. True if it is over.
+  /// Waits until no run is in progress, at most for `limit`. Returns whether none is in progress.
   bool wait_for(std::chrono::milliseconds limit) const { return outcome_.wait_for(limit); }
-  /// Sets a function that is called on any thread when a run is over. Its exceptions are dropped. It is not called any
-  /// more once close() or another on_over() has returned.
+  /// Sets a function that is called, on any thread, when a run is over. Exceptions of the function are dropped. The
+  /// function is not called any more once close() or another on_over() has returned.
   void on_over(std::function<void()> callback) { outcome_.on_over(std::move(callback)); }
 
   // ---- Reports of the parts
 
-  /// All actors of the part are wired.
+  /// Reports that all actors of the part are wired, that is connected along the edges of the plan.
   virtual void wired(int part) = 0;
-  /// All actors of the part are prepared for the run. The sources of the part end before `end_step`.
+  /// Reports that all actors of the part are prepared for the run, and that the sources of the part end before
+  /// `end_step`.
   virtual void prepared(int part, std::int64_t end_step) = 0;
   virtual void paused(int part, std::uint64_t run, std::int64_t next_step) = 0;
   virtual void finished(int part) = 0;
-  /// A step has failed. The sources of all parts pause, and the run ends when all actors have finished it.
+  /// Reports that a step has failed. The sources of all parts end at the same step, and the run ends when all actors
+  /// have finished it.
   virtual void failed(const FailurePtr& failure) = 0;
 
  protected:

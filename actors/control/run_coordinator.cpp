@@ -123,8 +123,10 @@ void RunCoordinator::lose(int part) {
   finish_if_drained();
 }
 
-/// Whether all parts for which the run waits are wired, and their owners have started a run. Fails the run if the owner
-/// of a needed part has left, or has started another run.
+/// Returns whether all parts for which the run waits are wired and, if they are in another process, their owners (the
+/// SpawnedPlans there) have started a run. The run does not wait for lost parts and late comers. Fails the run and
+/// returns false if the owner of a part with Attendance::needed has destroyed its plan, or has started a run with
+/// another RunInfo.
 bool RunCoordinator::all_ready() {
   bool ready = true;
   for (const auto& part : parts_) {
@@ -143,8 +145,9 @@ bool RunCoordinator::all_ready() {
   return ready;
 }
 
-/// Chooses the parts of the run that is about to begin: all that are wired, not lost, and whose owners have started a
-/// run.
+/// Chooses the parts of the run that is about to begin: all that are wired and not lost and, if they are in another
+/// process, whose owners (the SpawnedPlans there) have started a run. A late comer among them is expected in later
+/// runs.
 void RunCoordinator::choose_parts() {
   for (auto& part : parts_) {
     part.in_run = !part.lost && part.wired && (!part.process || part.asked);
@@ -153,8 +156,8 @@ void RunCoordinator::choose_parts() {
   order_.absent = absent_parts();
 }
 
-/// The processes without a part in the run. A process that has come back has several parts in parts_, of which the last
-/// one counts.
+/// Returns the processes that have no part in the run. A process that has come back has several parts in parts_; only
+/// the last one counts.
 std::vector<int> RunCoordinator::absent_parts() const {
   std::set<int> absent;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -205,7 +208,7 @@ void RunCoordinator::pause_sources() {
 
 void RunCoordinator::paused(int part, std::uint64_t run, std::int64_t next_step) {
   const Handling handling(*this);
-  // A report may come after the end of its run.
+  // A report that arrives after the end of its run is ignored.
   if (!outcome_.running() || run != order_.run || stage_ != Stage::pausing) return;
   furthest_step_ = std::max(furthest_step_, next_step);
   parts_[part].reported = true;
@@ -238,7 +241,7 @@ void RunCoordinator::give_up(const FailurePtr& failure) {
   if (outcome_.running()) return fail(failure);
   outcome_.forbid_runs(failure);
   post(AbortRun{failure});
-  // The owner of a part in another process may have started the next run, which this failure ends.
+  // The SpawnedPlan in another process may have started the next run already. This failure ends that run.
   post_end({Phase::failed, failure});
 }
 
@@ -261,7 +264,8 @@ void RunCoordinator::finish(Phase phase, bool drained) {
 
 void RunCoordinator::post_end(const RunEnd& end) {
   for (auto& part : parts_) {
-    // A late comer that was not in the run waits for the next one, unless a failure forbids it.
+    // A late comer, the part of a process that has come back, that was not in this run gets no end of this run, and
+    // keeps its request for the next one. After a failure there is no next run, so the late comer gets the end.
     if (!part.in_run && part.attendance == Attendance::late_comer && end.phase == Phase::done) continue;
     part.asked.reset();
     if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });

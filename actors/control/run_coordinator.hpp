@@ -35,21 +35,22 @@ class RunCoordinator final : public RunControl {
   enum class Attendance {
     /// No run begins before the part's owner has started the same run, and no run goes on without the part.
     needed,
-    /// Expendable: no run begins before the part's owner has started one, unless the part is lost.
+    /// Expendable: no run begins before the part's owner has started one or the part is lost, and a run goes on if the
+    /// part is lost.
     expected,
     /// Expendable, in a process that has come back. No run waits for the part: it takes part from the first run on that
     /// begins after its owner has started one.
     late_comer,
   };
-  /// Adds a part of another process, whose owner starts the runs there. `post` sends the part an order, `post_end` the
-  /// end of a run. Returns the number of the part.
+  /// Adds the part of process `process`. `post` sends an order to the part, `post_end` sends the end of a run to the
+  /// part's owner. Returns the number of the part.
   int join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
                   Attendance attendance);
-  /// The part's owner has started a run in its process.
+  /// Notes that the part's owner has started a run.
   void asked(int part, const RunInfo& run);
-  /// The owner of a needed part has destroyed its plan. A run in progress fails, and no run can follow.
+  /// Notes that the owner of a needed part has destroyed its plan. A run in progress fails, and no run can follow.
   void owner_left(int part);
-  /// An expendable part is lost: runs go on without it.
+  /// Notes that an expendable part is lost. Runs go on without the part.
   void lose(int part);
 
  private:
@@ -57,7 +58,7 @@ class RunCoordinator final : public RunControl {
     Post post;
     bool has_sources = false;
     bool wired = false;
-    bool reported = false;  // the part has carried out the last order
+    bool reported = false;  // the part has carried out the last PrepareRun or PauseSources
     bool finished = false;  // all actors of the part have finished the run
     bool lost = false;
     bool in_run = false;
@@ -68,8 +69,9 @@ class RunCoordinator final : public RunControl {
     std::optional<RunInfo> asked = {};
     bool left = false;
   };
-  /// Holds the lock while one report or order is handled. The destructor releases the lock, then posts the queued
-  /// orders to the parts and, if a run is over, calls the callback.
+  /// Locks the coordinator while one order of the SpawnedPlan or one report of a part is handled. The destructor
+  /// unlocks it, posts the queued orders to the parts and, if a run is over, calls the function set by on_over(). If
+  /// posting throws, the destructor gives the run up.
   class Handling {
    public:
     explicit Handling(RunCoordinator& coordinator) : coordinator_(coordinator), lock_(coordinator.mutex_) {}
@@ -79,8 +81,9 @@ class RunCoordinator final : public RunControl {
     RunCoordinator& coordinator_;
     std::unique_lock<std::mutex> lock_;
   };
-  /// The stage of a run: waiting until all parts are wired and their owners have started the run; waiting until all
-  /// parts are prepared; running; waiting until all sources are paused, then running to the end.
+  /// The stage of a run: `assembling` until all parts are wired and their owners have started the run, `preparing`
+  /// until all parts are prepared, `started` while the run goes on without a stop or failure, `pausing` from a stop or
+  /// failure to the end of the run.
   enum class Stage { assembling, preparing, started, pausing };
 
   int add(Part part);
@@ -105,7 +108,7 @@ class RunCoordinator final : public RunControl {
   PrepareRun order_;
   Stage stage_ = Stage::assembling;
   bool stopped_ = false;
-  bool over_ = false;  // a run is over, and the callback has not been called yet
+  bool over_ = false;  // a run is over, and the function set by on_over() has not been called yet
   std::int64_t end_step_ = 0;
   std::int64_t furthest_step_ = 0;
 };

@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-/// The kinds of messages between the run controls of two processes. A frame has its word in FrameHeader::edge. The
-/// orders must come first, in the order of the types in RunOrder.
+/// The kinds of messages between the run controls of two processes. FrameHeader::edge holds the RunWord of a frame. The
+/// orders must come first and in the order of the types in RunOrder, because the index of an order's type is its
+/// RunWord.
 enum class RunWord : std::int32_t {
   prepare,
   start_sources,
@@ -15,7 +16,7 @@ enum class RunWord : std::int32_t {
   run_until,
   abort,
   over,  ///< the run has ended
-  // From a part in another process and its owner, the SpawnedPlan there:
+  // Reports to rank 0, from a part in another process or from its owner, the SpawnedPlan there:
   asked,  ///< the owner has started a run
   wired,
   prepared,
@@ -33,10 +34,11 @@ Frame frame_of(RunWord word, std::int64_t step = 0, std::uint64_t run = 0);
 Frame frame_of(RunWord word, const RunInfo& run);
 Frame frame_of(RunWord word, const FailurePtr& failure);
 
-/// The word of a frame. Throws Error if the frame has none of these words.
+/// Returns the RunWord of a frame. Throws Error if the frame is not of type FrameType::control or has no RunWord.
 RunWord word_of(const IncomingFrame& frame);
-/// Decode the content of a frame: of an order, of `over`, of `asked`, and of a word with a failure. Throw Error if the
-/// frame is damaged.
+// The next four functions decode frames: order_of() an order, end_of() `over`, run_of() `asked`, and failure_of() a
+// frame with a failure, such as `failed` or `give_up`. They throw Error if the frame is damaged.
+
 RunOrder order_of(const IncomingFrame& frame);
 RunEnd end_of(const IncomingFrame& frame);
 RunInfo run_of(const IncomingFrame& frame);

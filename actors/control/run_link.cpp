@@ -130,7 +130,7 @@ struct RemotePart::State {
       case RunWord::stop:
         return coordinator->stop();
       case RunWord::give_up:
-        // A failure of an expendable part does not end the runs of the other parts.
+        // If an expendable part gives up, the runs of the other parts go on.
         if (expendable()) return lose_part();
         return coordinator->give_up(failure_of(frame));
       case RunWord::left:
@@ -145,7 +145,7 @@ struct RemotePart::State {
 RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process,
                        bool has_sources, RunCoordinator::Attendance attendance)
     : state_(new State{std::move(coordinator), std::move(link), process, has_sources, attendance}) {
-  // A late comer joins with its first message: no run waits for that part.
+  // A late comer, the part of a process that has come back, joins with its first message. No run waits for that part.
   if (attendance != RunCoordinator::Attendance::late_comer) state_->join();
   state_->link->on_ready([weak = std::weak_ptr(state_)] {
     if (const auto state = weak.lock()) state->receive();

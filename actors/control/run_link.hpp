@@ -12,12 +12,12 @@
 
 namespace troupe {
 
-/// The run control in a process other than rank 0. It passes the reports of the process's part to the coordinator over
-/// the link, and the coordinator's orders to the part.
+/// The run control in a process other than rank 0. It passes the reports of the part in this process over the link to
+/// the RunCoordinator in rank 0, and the orders of the RunCoordinator to the part.
 class RunFollower final : public RunControl, public std::enable_shared_from_this<RunFollower> {
  public:
   explicit RunFollower(std::shared_ptr<Link> link) : link_(std::move(link)) {}
-  /// Begins to receive. A shared_ptr must own this object before the call.
+  /// Begins to receive orders. A shared_ptr must own this object before the call.
   void listen();
 
   int join(Post post, bool has_sources) override;
@@ -42,14 +42,17 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void end(const RunEnd& end);
 
   const std::shared_ptr<Link> link_;
-  OneAtATime receiving_;  // a callback at the end of a run may call start(), which receives, too
+  // Calls of receive() may nest: at the end of a run receive() calls the function set by on_over(), which may call
+  // start(), which calls receive().
+  OneAtATime receiving_;
   std::mutex mutex_;
   Post post_;
 };
 
 /// The coordinator's side of a part in another process. It sends orders to the part over the link, and passes the
-/// part's reports to the coordinator. If an expendable part leaves or its link fails, runs go on without the part. With
-/// any other part the run in progress fails, and none can follow.
+/// part's reports to the RunCoordinator. If an expendable part leaves or gives up, or if its link fails, runs go on
+/// without the part. If the same happens to a part that is not expendable, the run in progress fails, and no run can
+/// follow.
 class RemotePart {
  public:
   RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,

@@ -7,8 +7,8 @@ namespace troupe {
 
 namespace {
 
-// Slots of each edge: batches that the source may be ahead of the feeder, and parts that the feeder may be ahead of its
-// replica.
+// The number of slots of each edge of a feeder: the source may be this many batches ahead of the feeder, and the feeder
+// this many parts of batches ahead of its replica.
 constexpr std::int32_t kAhead = 2;
 
 /// The actor that add_feeder() adds: gives one replica its rows of every batch of a source.

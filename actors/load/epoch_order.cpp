@@ -19,7 +19,8 @@ void EpochOrder::draw_ahead(std::int64_t epoch) {
   if (!data_.is_shuffled() || data_.rows() > kMostDrawnAhead) return;
   try {
     next_ = std::async(std::launch::async, [this, epoch] {
-      // A new thread is bound to the core of the thread that made it, which has other work.
+      // A new thread inherits the core binding of the thread that made it, and would compete with that thread for the
+      // core.
       unpin_this_thread();
       return data_.order(seed_, epoch);
     });

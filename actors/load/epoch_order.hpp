@@ -19,8 +19,8 @@ class EpochOrder {
   EpochOrder(const EpochOrder&) = delete;
   EpochOrder& operator=(const EpochOrder&) = delete;
 
-  /// The indices of the samples in the order of an epoch, valid until the next call. Epochs may be requested in any
-  /// order, and repeatedly.
+  /// Returns the indices of the samples in the order of epoch `epoch`, valid until the next call of this function.
+  /// Epochs may be requested in any order, and repeatedly.
   std::span<const std::int32_t> of(std::int64_t epoch);
 
   /// The maximum number of samples of an order that is drawn ahead. The destructor waits for the thread that draws, so

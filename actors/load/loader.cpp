@@ -21,8 +21,8 @@ void gather_fields(const Dataset& data, std::span<const std::int32_t> samples, c
 class LoaderTask final : public Task {
  public:
   /// Loads the part of replica number `replica` of the `replicas` that share the data set or, if it is sharded, the
-  /// shard of the process. `fields` are the indices of the fields that the outputs hold. Without `fields` the one
-  /// output holds the indices of the samples.
+  /// shard of the process. `fields` are the indices of the fields that the outputs hold. Without `fields`, one output
+  /// holds the indices of the samples in their place. The last output holds the batch info.
   LoaderTask(Dataset data, std::optional<std::vector<std::size_t>> fields, std::uint64_t seed, int replicas,
              int replica)
       : data_(std::move(data)),
@@ -76,7 +76,8 @@ class LoaderTask final : public Task {
   BatchPart part_;
 };
 
-/// The number of replicas that share the data, or the shard of the process, and the index of this replica among them.
+/// The number of replicas that share the data set or, if it is sharded, the shard of `process`, and the index of
+/// replica `replica` among them. Throws Error if the replicas do not fit the shards.
 std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int replica, int process) {
   if (layout.whole()) return {replicas, replica};
   const int each = replicas / layout.shards();
@@ -86,8 +87,8 @@ std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int r
   return {each, replica % each};
 }
 
-/// Adds a loader with an output slot for every batch that the data set prefetches, at least one. With prefetch the
-/// loader is a segment of its own.
+/// Adds a loader with an output slot for every batch that the data set prefetches, at least one. If the data set
+/// prefetches, the loader is a segment of its own: other actors run while it loads.
 ActorId add_prefetching(Plan& plan, PlanActor actor, const Dataset& data) {
   actor.alone = data.prefetched() > 0;
   const auto loader = plan.add(std::move(actor));

@@ -11,14 +11,15 @@
 namespace troupe {
 
 /// Callbacks that an object queues while it holds its own lock, and runs in order after it has released that lock. A
-/// callback may thus call the object, which locks again: for example, a callback that sends over a link whose failure
-/// is reported to the object at once. Thread-safe.
+/// callback may therefore call the object, which locks again. For example, a callback sends over a link, and the failed
+/// link calls the object before the send returns. Thread-safe.
 class OrderQueue {
  public:
-  /// Adds a callback. The caller holds its own lock, and calls run_all() after it has released that lock.
+  /// Adds a callback. The caller may hold its own lock, and must call run_all() after it has released that lock.
   void add(std::function<void()> callback);
-  /// Runs all callbacks. If another call is running them, returns at once: that call runs the new ones, too. An
-  /// exception of a callback does not stop the others; the first exception is returned, or null if there is none.
+  /// Runs all callbacks, including those that are added meanwhile. An exception of a callback does not stop the others.
+  /// Returns the first exception; null if there is none. Returns null at once if another call is running callbacks:
+  /// that call runs the new ones, too.
   std::exception_ptr run_all();
   /// Waits until the queue is empty and no callback runs, for at most `limit`. Returns at once if a callback calls it.
   void wait_until_run(std::chrono::milliseconds limit);

@@ -11,9 +11,9 @@ namespace troupe {
 
 namespace {
 
-/// The task of add_row_loader(): gathers the rows of a batch from fields that the device keeps. It only launches
-/// kernels, and the address of the kept fields does not change, so its work is captured together with that of the tasks
-/// that read the batch.
+/// The task of add_row_loader(): gathers the rows of a batch from fields that the device keeps. The task only launches
+/// kernels, and the addresses of the kept fields do not change, so its work can be captured together with the work of
+/// the tasks that read the batch.
 class RowLoaderTask final : public Task {
  public:
   struct Field {
@@ -68,7 +68,7 @@ std::shared_ptr<const Tensor> kept_rows(DeviceArrays& arrays, const std::string&
 
 bool kept_on(Device device, const Dataset& data, std::span<const std::string> fields) {
   if (is_host(device) || fields.empty()) return false;
-  // All processes must get the same answer, so the rows of the largest shard count.
+  // All processes must get the same answer, so the rows of the largest shard are counted in every process.
   const auto& shards = data.layout().rows();
   const auto rows = shards.empty() ? data.rows() : *std::ranges::max_element(shards);
   std::int64_t bytes = 0;

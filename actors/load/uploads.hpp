@@ -10,9 +10,9 @@
 
 namespace troupe {
 
-/// Copies the inputs of a segment to its device, on a separate stream: the copies of one firing are made while the
-/// device works on the previous firing. Each input port has two places, which are buffers on the device, used
-/// alternately. Used on one thread at a time.
+/// Copies the inputs of a segment, which is a group of actors that fire together, to the segment's device. The copies
+/// of one firing run on a separate stream, while the device works on the previous firing. Each input port has two
+/// places, which are buffers on the device, used alternately. Used on one thread at a time.
 class Uploads {
  public:
   static constexpr std::size_t kPlaces = 2;
@@ -23,10 +23,10 @@ class Uploads {
 
   /// Begins a firing, in which no port has a copy yet.
   void start();
-  /// Makes copies that are launched after this call begin after the event.
+  /// Makes every copy that is launched after this call wait for the event.
   void wait(const Event& event);
   /// Launches the copy of a tensor to a place of its port and returns the copy, which holds the elements once
-  /// uploaded() is done. The tensor is held until then. A tensor without elements needs no copy.
+  /// uploaded() is done. Uploads holds `tensor` until then. For a tensor without elements no copy is launched.
   Tensor upload(std::int32_t port, const Tensor& tensor);
   /// The event at the end of a port's copy in this firing. It is done if there was no copy.
   const Event& uploaded(std::int32_t port) const { return uploaded_[port]; }

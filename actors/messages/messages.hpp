@@ -17,7 +17,10 @@
 #include "troupe/transport/failure.hpp"
 #include "troupe/transport/link.hpp"
 
-// The messages that actors of a plan exchange. Names of facts are past participles, names of orders are verbs.
+// The messages that actors of a plan exchange. A name with a verb, such as PauseSources, is an order to the receiver; a
+// name with a participle, such as SourcePaused, reports a fact. The supervisor wires and watches all actors of one
+// process's part of a plan. `sources` are the actors that make data without waiting for inputs. SpawnedPlan owns the
+// actors.
 //
 //   supervisor -> all        Wire, PrepareRun      answered by Prepared
 //   supervisor -> sources    StartSources, PauseSources, RunUntil
@@ -27,8 +30,8 @@
 //   SpawnedPlan -> all       Describe (answered by lines in a stall report)
 //   supervisor or SpawnedPlan -> all   Stop
 //
-// An actor of a plan that does not derive from Participant must handle every message that the actors beside it and the
-// supervisor send to it: CAF answers an unknown message with an error that ends the sender.
+// An actor of a plan that does not derive from Participant must handle every message that its producers, its consumers,
+// the supervisor and SpawnedPlan send to it: CAF answers an unknown message with an error that ends the sender.
 //
 // Work on a device may still be running when a message is sent. Once the event in the message is done, the tensor of
 // TensorReady holds its elements, or the slot of CreditReturned may be overwritten. An actor on a device makes its
@@ -41,8 +44,9 @@ namespace troupe {
 struct OrderedCall;
 struct PendingCall;
 
-/// The spawning of the plan (generation), the run and the step for which a message was sent. A message of another
-/// generation is dropped. A message of a run for which the receiver is not yet prepared waits.
+/// The run and the step for which a message was sent. `generation` is a number that every spawning of a plan gets anew;
+/// a message of another generation is dropped. A tensor of a run for which the receiver is not yet prepared waits at
+/// its input.
 struct Stamp {
   std::uint64_t generation = 0;
   std::uint64_t run = 0;
@@ -59,8 +63,9 @@ struct TensorReady {
   FailurePtr failure;
   /// The tensor holds its elements once this event is done.
   Event ready = {};
-  /// Set on an edge from a conductor, which begins collectives for the ranks of its process: the collective that it has
-  /// begun. Null on other edges. An edge from a conductor never leads to another process.
+  /// The collective that the producer has begun, if the producer is a conductor: an actor that begins collectives for
+  /// the ranks of its process. Null if the producer is another actor, or if the collective could not begin. An edge
+  /// from a conductor never leads to another process.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
@@ -68,11 +73,11 @@ struct TensorReady {
 struct CreditReturned {
   std::uint32_t output = 0;
   std::uint32_t slot = 0;
-  std::uint32_t consumer = 0;  ///< number of the sender, from its ProducerOutput::consumer
+  std::uint32_t consumer = 0;  ///< number of the sender among the consumers of the output
   std::uint64_t generation = 0;
   /// The slot may be overwritten once this event is done.
   Event last_use = {};
-  /// The consumer has not used the tensor, because another input that the consumer needs was lost.
+  /// True: the consumer has not used the tensor, because another input that the consumer needs was lost.
   bool refused = false;
 };
 
@@ -80,7 +85,7 @@ struct CreditReturned {
 struct DataEnded {
   std::uint32_t port = 0;
   Stamp stamp;
-  /// The process of the producer was lost before the end of the data.
+  /// True: the process of the producer was lost before the end of the data.
   bool lost = false;
 };
 
@@ -118,7 +123,8 @@ struct OutputWire {
   TensorInfo info;
 };
 
-/// The edges of the receiver, with the actors at their other ends. Sent once, before the first run.
+/// Connects the receiver: its edges, with the actors at their other ends, and the parameters that it holds. Sent once,
+/// before the first run.
 struct Wire {
   std::uint64_t generation = 0;
   /// The rank of the receiver's process, which failures name; -1 if the plan has one part.
@@ -135,11 +141,13 @@ struct Wire {
 struct PrepareRun {
   std::uint64_t run = 0;  ///< number of the run, from 1
   RunInfo info;
-  std::vector<int> absent = {};  ///< ranks of the expendable processes that take no part in the run
+  /// Ranks of the processes that take no part in the run. Each is one of Plan::expendable, whose loss does not end a
+  /// run.
+  std::vector<int> absent = {};
 };
 
-/// The sender has carried out Wire or PrepareRun. After PrepareRun, `end_step` is the step before which its sources
-/// end; kLastStep if it has no source, or if their end is unknown.
+/// The sender has carried out Wire or PrepareRun. After PrepareRun, `end_step` is the step before which the sender's
+/// sources end; kLastStep if the sender has no source, or if the end of its sources is unknown.
 struct Prepared {
   std::int64_t end_step = kLastStep;
 };
@@ -154,7 +162,7 @@ struct PauseSources {
   std::uint64_t run = 0;
 };
 
-/// The sender's sources are paused until RunUntil. `next_step` is the step after the last one that any of them has
+/// The sender's sources are paused until RunUntil. `next_step` is the step after the highest step that one of them has
 /// emitted.
 struct SourcePaused {
   std::uint64_t run = 0;
@@ -166,8 +174,9 @@ struct RunUntil {
   std::int64_t end_step = 0;
 };
 
-/// The run ends without draining, because another process is lost or the run was given up. The supervisor aborts the
-/// communicators of its process, so that no actor waits for another process.
+/// The run ends without completing the steps that have begun, because another process is lost or the run was given up.
+/// The receiver is the supervisor. It aborts the communicators of its process, so that no actor waits for another
+/// process.
 struct AbortRun {
   FailurePtr failure;
 };
@@ -178,25 +187,27 @@ struct StepFailed {
   FailurePtr failure;
 };
 
-/// The run is over for the sender: it fires no more, and the slots of its outputs are free. The proxy of another
-/// process sends this when a run begins.
+/// The run is over for the sender: it fires no more, and the slots of its outputs are free. LinkActor, the proxy of the
+/// actors of another process, sends this when a run begins: the run still lasts until the producers whose tensors it
+/// passes on have finished.
 struct RunFinished {};
 
-/// The receiver has more work. A segment actor sends this to itself if one of its sources can fire again. A link sends
-/// it to the actor that receives from the link, when frames have come or the link has failed.
+/// The receiver has more work. A SegmentActor sends this to itself if one of its sources can fire again, so that other
+/// actors run first. The listener of a Link sends it to the actor that reads from the link when frames have come or the
+/// link has failed.
 struct Continue {};
 
-/// The collective or the work on a device for which a segment of the receiver waits may be complete. `segment` is the
-/// number of the segment among those of the receiver.
+/// The collective, or the work on a device, for which a segment of the receiver waits may have made progress. `segment`
+/// is the number of the segment among those of the receiver.
 struct Advance {
   std::uint32_t segment = 0;
 };
 
-/// The work on a device for which the receiver's Ports holds a message back is complete.
+/// Work on a device, for which the receiver's Ports holds a message back, is complete.
 struct WorkCompleted {};
 
 /// A lost process has come back. The receiver, which is the proxy of the actors of that process, uses `link` from the
-/// next run on in which the process is not absent.
+/// next run on in which that process takes part.
 struct LinkReplaced {
   std::shared_ptr<Link> link;
 };
@@ -209,9 +220,9 @@ struct Describe {
 /// The receiver drops all handles and quits.
 struct Stop {};
 
-// ---- Calls of functions: between a coordinator and the actors of its workers
+// ---- Calls of functions: messages of a Coordinator's actor and the actors of its workers, which execute the calls
 
-/// The program has scheduled a call. Sent to the coordinator.
+/// The program has scheduled a call. Sent to the Coordinator's actor, which orders a worker to execute it.
 struct CallScheduled {
   std::shared_ptr<PendingCall> call;
 };
@@ -228,7 +239,7 @@ struct CallEnded {
   CallResult result;
 };
 
-/// Worker number `worker` takes calls from now on. `actor` receives them: it executes them, or sends them to the
+/// Worker number `worker` takes calls from now on. `actor` receives the calls, and executes them or sends them to the
 /// worker's process.
 struct WorkerJoined {
   int worker = 0;

@@ -11,9 +11,9 @@ namespace troupe {
 
 namespace {
 
-// The largest bytes of inputs and outputs, and the largest number of multiply-adds, of a small op. It takes a few
-// microseconds. Handing it to another worker takes as long, because of the messages, and because its operands are in
-// another core's cache.
+// A small op has at most kSmallBytes of inputs and outputs together, and at most kSmallMultiplyAdds multiply-adds. Such
+// an op takes a few microseconds. To hand it to another thread takes as long, because this costs messages, and because
+// the operands are in another core's cache.
 constexpr std::size_t kSmallBytes = std::size_t{128} << 10;
 constexpr std::int64_t kSmallMultiplyAdds = std::int64_t{256} << 10;
 
@@ -63,11 +63,11 @@ class ChainCover {
  private:
   struct Chain {
     std::vector<ActorId> members;
-    ActorId tail = kNone;  // the last member that is not small
+    ActorId tail = kNone;  // the last member that is not small; kNone if all are small
   };
 
-  /// Orders the actors topologically, with small actors as early as possible, so that no actor waits for a small actor
-  /// that stands behind a large one in its chain.
+  /// Orders the actors topologically. Small actors come as early as possible, so that no actor of another chain waits
+  /// for a small actor that its own chain fires only after a large one.
   void sort(const Dependencies& dependencies) {
     std::vector<int> position(plan_.actors.size(), 0);
     for (int i = 0; const auto actor : dependencies.order()) position[actor] = i++;
@@ -84,7 +84,7 @@ class ChainCover {
     return all;
   }
 
-  /// The number of the chain that the actor continues, or kNone if it begins one.
+  /// Returns the number of the chain that the actor continues, or kNone if the actor begins a new chain.
   std::int32_t chain_for(ActorId actor) const {
     for (auto before : previous_[actor]) {
       const auto group = grouping_.group[before];
@@ -105,8 +105,8 @@ class ChainCover {
     });
   }
 
-  /// True if `actor` has fired whenever `before` may fire: `before` follows `actor`, or follows a later member of the
-  /// chain of `actor`.
+  /// True if `actor` has always fired before `before` may fire: `before` depends on `actor`, or on a later member of
+  /// the chain of `actor`.
   bool is_over(ActorId actor, ActorId before) const {
     const auto& members = chains_[grouping_.group[actor]].members;
     return std::any_of(std::ranges::find(members, actor), members.end(),
@@ -117,7 +117,7 @@ class ChainCover {
   std::vector<bool> small_;
   Grouping grouping_;
   std::unique_ptr<Reachability> reachability_;
-  Lists previous_;  // by actor: its direct predecessors in the transitive reduction
+  Lists previous_;  // by actor: the actors that it directly follows (chains.hpp)
   std::vector<Chain> chains_;
 };
 

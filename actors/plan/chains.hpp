@@ -7,29 +7,30 @@
 
 namespace troupe {
 
-/// A partition of the actors of a plan into groups that may become segments, and a topological order in which the
-/// actors fire.
+/// A partition of the actors of a plan into groups, and a topological order of the actors by their dependencies within
+/// a step. in_grain() makes one or more segments, the units whose actors fire together, of each group.
 struct Grouping {
   std::vector<std::int32_t> group;  // by actor: the number of its group
   std::vector<ActorId> order;
 };
 
-/// True if the actor may share a segment with other actors. An actor that works in place of an input, a collective, a
-/// conductor, an external actor, and an actor marked `alone` are each a segment of their own.
+/// True if the actor may share a segment, a unit of actors that fire together, with other actors. False for an actor
+/// that overwrites an input in place (PlanOutput::alias_of), a collective, a conductor (the actor that begins a
+/// collective for the ranks of a process), an external actor (ActorRole::external) and an actor with PlanActor::alone.
 bool can_contract(const PlanActor& actor);
 
-/// Makes every actor a group of its own.
+/// Makes every actor a group of its own. The order is that of `dependencies`.
 Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies);
 
-/// Covers each replica by chains of ops in which each op directly follows the op before, so that ops that could run at
-/// the same time lie in different chains. At a fork one branch continues the chain and the others begin chains of their
-/// own. An op joins a chain only if every actor that it waits for is in the chain or has fired before the chain's first
-/// op. Direct succession is the transitive reduction of the dependencies: a second, later reader of a value makes no
-/// fork.
+/// Groups the ops of each replica on one place into chains, in which each op directly follows the op before, so that
+/// ops that could run at the same time lie in different chains. Op b directly follows op a if b depends on a and no
+/// other path of dependencies leads from a to b: if a second reader of a value also depends on the first reader, the
+/// value makes no fork. At a fork one branch continues the chain and the others begin chains of their own. An op joins
+/// a chain only if every op that it directly follows is in the chain or has fired before the chain's first op.
 ///
-/// A small op is one that takes no longer to run than to hand to another worker. It joins the chain of an op that it
-/// follows, even beside an op of this chain that could run at the same time. In plans with more than
-/// Reachability::kMostActors actors each actor stays alone.
+/// A small op takes no longer to run than to hand to another thread. A small op joins the chain of an op that it
+/// follows, even if another op of this chain could run at the same time. Actors for which can_contract() is false are
+/// groups of their own. In plans with more than Reachability::kMostActors actors, every actor is a group of its own.
 Grouping chains(const Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

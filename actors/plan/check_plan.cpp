@@ -23,8 +23,8 @@ void check_pacing(const Plan& plan, const PlanActor& actor) {
     refuse(actor, "needs its own firing rule if nothing decides when its run ends");
 }
 
-/// Checks that an external actor reads whole tensors, since only segments make views, and that the tensors are those
-/// that it declares.
+/// Checks that an external actor reads whole tensors, since only segments make views. If it declares its inputs, also
+/// checks their number, shapes and dtypes.
 void check_external(const Plan& plan, const PlanActor& actor) {
   const auto& declared = actor.declared_inputs;
   if (declared && declared->size() != actor.inputs.size())
@@ -40,8 +40,8 @@ void check_external(const Plan& plan, const PlanActor& actor) {
   }
 }
 
-/// Checks that a collective is in the process of its conductor. The edge between them carries a collective that has
-/// begun, which cannot be sent to another process.
+/// Checks that a collective is in the process of its conductor, the actor that begins it. The edge between them carries
+/// a collective that has begun, an object that cannot be sent to another process.
 void check_collective(const Plan& plan, const PlanActor& actor) {
   for (const auto& input : actor.inputs) {
     if (input.edge == kNone) continue;
@@ -73,8 +73,9 @@ void check_in_place(const Plan& plan, const PlanActor& actor) {
   }
 }
 
-/// Checks that no two actors write the same rows of a parameter, and that no actor reads rows in the store that another
-/// writes.
+/// Checks the use of parameters: the plan has every parameter that an actor refers to; only external actors hold
+/// parameters, which are in host memory and have the held rows; no two actors write the same rows of a parameter; and
+/// no actor reads rows in the store that another actor writes.
 class ParameterUse {
  public:
   explicit ParameterUse(const Plan& plan) : plan_(plan) {
@@ -136,8 +137,9 @@ class ParameterUse {
     return overlapping == writers.end() ? nullptr : &*overlapping;
   }
 
-  /// Checks that no other actor writes these rows of the parameter. A parameter that another actor writes must be read
-  /// by an edge, which orders reader and writer.
+  /// Throws Error if an actor other than `actor` writes these rows of a parameter that `actor` reads from the store;
+  /// std::nullopt stands for all rows. An actor must read a parameter that another actor writes over an edge, which
+  /// orders the two.
   void expect_unwritten(const PlanActor& actor, const ParameterRef& ref, const Rows& rows) const {
     const auto writers = writers_.find(ref);
     if (writers == writers_.end()) return;
@@ -151,7 +153,9 @@ class ParameterUse {
   std::map<ParameterRef, std::vector<Writer>> writers_;
 };
 
-/// Checks that the other processes can go on if an expendable process is lost.
+/// Checks that the other processes can go on if an expendable process is lost: the process is not 0, has no rank of a
+/// communicator, no source, and no output with initial tokens; and actors in other processes that read its outputs have
+/// firing rules of their own.
 void check_expendable(const Plan& plan) {
   const auto is_expendable = [&](int process) {
     return std::ranges::find(plan.expendable, process) != plan.expendable.end();

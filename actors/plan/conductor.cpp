@@ -16,14 +16,14 @@ std::string at_process(const std::string& name, int process) {
   return process == 0 ? name : name + " of process " + std::to_string(process);
 }
 
-/// True if the collectives work on device memory.
+/// True if the collectives of a communicator with these ranks work on device memory; see Conductor::Conductor().
 bool sum_on_devices(const std::vector<Place>& ranks, AllReduceAlgorithm all_reduce) {
   const bool are_alike = std::ranges::all_of(ranks, [&](const Place& place) {
     return !is_host(place.device) && place.device.type == ranks.front().device.type;
   });
   const bool are_together =
       std::ranges::all_of(ranks, [&](const Place& place) { return place.process == ranks.front().process; });
-  // Every other algorithm for ranks in several processes works on the host's memory.
+  // For ranks in several processes, every algorithm but hierarchy and nccl works on host memory.
   return are_alike &&
          (are_together || all_reduce == AllReduceAlgorithm::hierarchy || all_reduce == AllReduceAlgorithm::nccl);
 }
@@ -113,9 +113,10 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
 }
 
 void Conductor::connect_ring(const std::vector<ActorId>& conductors) {
-  // Conductors fire one after the other, and the first conductor of a step fires after the last conductor of the step
-  // before. The edge from the last conductor to the first has two slots: if there is one conductor, it follows itself,
-  // and must fire while it still holds the old token.
+  // The conductors of a process fire one after the other, and the first conductor of a step fires after the last
+  // conductor of the step before. The edge from the last conductor to the first has one initial token and two slots: if
+  // the process has a single conductor, the edge leads from this conductor to itself, and the conductor fills a slot
+  // while it still holds the old token.
   for (std::size_t index = 0; index < conductors.size(); ++index) {
     const bool last = index + 1 == conductors.size();
     const auto next = conductors[last ? 0 : index + 1];

@@ -7,16 +7,17 @@
 
 namespace troupe {
 
-/// Adds the collectives of one communicator to a plan, and the conductors, which put the collectives in order: one
+/// Adds the collectives of one communicator to a plan, and the conductors, the actors that begin the collectives: one
 /// conductor for each process and collective. A conductor begins its collective for the ranks of its process once their
-/// tensors have arrived and the conductor of the preceding index has fired. So every process begins the collectives in
-/// the same order.
+/// tensors have arrived and the conductor of the preceding index has fired; the first conductor of a step waits for the
+/// last of the step before. So every process begins the collectives in the same order.
 class Conductor {
  public:
-  /// Adds a communicator to the plan whose rank r belongs to replica r and is at `ranks[r]`. Collectives work on device
-  /// memory if all ranks are on devices of one kind with memory of their own, and either all ranks are in one process
-  /// or `all_reduce` is `hierarchy` or `nccl`. Otherwise tensors are copied to the host. With `nccl`, throws Error if a
-  /// rank is not on a GPU, or two ranks of a process share one.
+  /// Adds a communicator to the plan. Rank r of the communicator belongs to replica r and is at `ranks[r]`. Collectives
+  /// work on device memory if all ranks are on devices of one kind with memory of their own, and either all ranks are
+  /// in one process or `all_reduce` is `hierarchy` or `nccl`. In all other cases the collectives run on the host, to
+  /// which tensors on devices are copied. With `nccl`, throws Error if a rank is not on a GPU, or two ranks of a
+  /// process share one.
   Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks,
             AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct);
 
@@ -43,7 +44,7 @@ class Conductor {
   std::string communicator_;
   std::vector<Place> ranks_;
   bool on_devices_ = false;
-  std::vector<std::vector<Part>> collectives_;  // by index: the ranks that have added the collective
+  std::vector<std::vector<Part>> collectives_;  // by index: the actor of each rank that has been added
 };
 
 }  // namespace troupe

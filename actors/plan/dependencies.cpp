@@ -21,7 +21,8 @@ bool feeds_collective(const Plan& plan, const PlanActor& actor) {
   return false;
 }
 
-/// The output that the consumer computes in place of this input; null if there is none or no actor reads it.
+/// The output with which the consumer overwrites this input in place; null if there is no such output or no actor reads
+/// it.
 const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
   const auto& outputs = plan.actors[consumer.actor].outputs;
   const auto alias = std::find_if(outputs.begin(), outputs.end(), [&](const PlanOutput& output) {
@@ -33,8 +34,8 @@ const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
 void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<ActorId>& returners, std::size_t depth) {
   for (const auto& consumer : edge.consumers) {
     const auto* alias = alias_of(plan, consumer);
-    // A chain of actors that work in place is at most as long as the plan has edges. The limit ends the search on a
-    // cycle of such actors, which the checks of the plan refuse.
+    // A chain of actors each of which overwrites its input in place is at most as long as the plan has edges. The limit
+    // ends the search on a cycle of such actors, which CheckedPlan refuses.
     if (alias == nullptr || depth == plan.edges.size())
       returners.push_back(consumer.actor);
     else
@@ -55,8 +56,9 @@ Dependencies::Dependencies(const Plan& plan) : followers_(plan.actors.size()) {
     const auto& edge = plan.edges[id];
     const auto edge_id = static_cast<EdgeId>(id);
     collect_returners(plan, edge, returners_.emplace_back(), 0);
-    // An actor that reads the parameter that it updates needs no message, so its edge to itself is no dependency. An
-    // edge without tokens to itself is one, because the actor waits for a tensor that it has yet to send.
+    // An actor may read the parameter that it updates over an edge to itself. Such an edge carries no message, so it is
+    // no dependency. An edge without tokens from an actor to itself is a dependency, because the actor waits for a
+    // tensor that it has yet to send.
     const auto to_itself = [&](ActorId actor) {
       return actor == edge.producer && edge.initial_tokens > 0 && read_inside(plan, edge);
     };

@@ -12,7 +12,7 @@ namespace troupe {
 struct Dependency {
   enum class Kind {
     data,    ///< `to` waits for a tensor of `from`
-    credit,  ///< `to` waits for `from` to return a slot
+    credit,  ///< `to`, the producer of `edge`, waits for `from` to return a slot
   };
   ActorId from = kNone;
   ActorId to = kNone;
@@ -33,14 +33,15 @@ class Dependencies {
   const std::vector<Dependency>& all() const { return all_; }
   /// Dependencies without a token, which order the firings within a step.
   const std::vector<Dependency>& within_step() const { return within_step_; }
-  /// The actors that return the slots of an edge: its consumers, except that a consumer that works in place is replaced
-  /// by the readers of its output.
+  /// The actors that return the slots of an edge: its consumers. A consumer that overwrites the tensor in place returns
+  /// the slot only after the readers of its output have returned the output, so these readers take its place in the
+  /// list.
   const std::vector<ActorId>& returners(EdgeId edge) const { return returners_[edge]; }
   /// The actors in topological order of within_step(). Actors whose output a collective reads come as early as
-  /// possible. Actors on a cycle without a token are missing.
+  /// possible. Actors that are on a cycle of dependencies without a token, or depend on one, are missing.
   const std::vector<ActorId>& order() const { return order_; }
   /// A topological order of within_step(). Among the actors whose predecessors have all come, the one with the smallest
-  /// `rank` comes next. Actors on a cycle without a token are missing.
+  /// `rank` comes next. Actors that are on a cycle of dependencies without a token, or depend on one, are missing.
   std::vector<ActorId> order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const;
   /// By actor: the other actors that wait for it in within_step(), once for each dependency.
   const std::vector<std::vector<ActorId>>& followers() const { return followers_; }
@@ -54,9 +55,9 @@ class Dependencies {
   std::vector<ActorId> order_;
 };
 
-/// True if a consumer in the segment of the producer reads the edge without a message. Such an edge carries the value
-/// of the same firing, or the parameter that the producer updates later in the same firing. False if the producer is an
-/// external actor, which sends every tensor by message.
+/// True if consumers in the segment of the producer read the edge without a message. Such an edge has no initial tokens
+/// and carries the value of the same firing, or has one slot and carries a parameter that the producer updates later in
+/// the same firing. False if the producer is an external actor, which sends every tensor by message.
 bool read_inside(const Plan& plan, const PlanEdge& edge);
 
 }  // namespace troupe

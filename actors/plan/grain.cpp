@@ -24,10 +24,10 @@ void ungroup(Plan& plan) {
   }
 }
 
-/// The level of every actor: how often the longest chain of dependencies up to it leaves a group. Actors of one group
-/// and one level can be contracted: a path from one to another through a third actor outside would raise the level, so
-/// no cycle without a token can arise between segments. No such cycle arises within a segment either, once
-/// widen_loops() has run.
+/// Returns the level of every actor: the largest number of steps from one group to another along a path of dependencies
+/// that leads to the actor. Actors of one group and one level can be contracted: a path from one to the other through
+/// another group would raise the level, so no cycle without a token can arise between segments. No such cycle arises
+/// within a segment either, once widen_loops() has run.
 std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, const Grouping& grouping) {
   std::vector<int> level(plan.actors.size(), 0);
   for (auto from : grouping.order)
@@ -36,8 +36,9 @@ std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, c
   return level;
 }
 
-/// Gives edges with tokens between actors of one segment a slot more than they have tokens. Such an edge sends the
-/// segment's tensor back to the same segment, which fills a slot with the new tensor while it still holds the old one.
+/// Gives an edge with initial tokens that leads from a segment back to itself at least one slot more than tokens,
+/// because the segment fills a slot with the new tensor while it still holds the old one. Edges that are read without a
+/// message (read_inside), and edges of actors with their own firing rule, keep their capacity.
 void widen_loops(Plan& plan) {
   std::vector<std::size_t> segment_of(plan.actors.size());
   for (std::size_t i = 0; i < plan.segments.size(); ++i)
@@ -51,9 +52,10 @@ void widen_loops(Plan& plan) {
   }
 }
 
-/// Numbers the executors. With `by_place` each place has one executor. Without it each actor on the host has one, the
-/// actors of a device share one, since they only launch work, and the conductors of a process share one. Actors marked
-/// `alone` and external actors always have executors of their own.
+/// Numbers the executors, the actors that run segments. With `by_place` each place has one executor. Without `by_place`
+/// each actor on the host has one, the actors of a device share one, since they only launch work, and the conductors of
+/// a process, which begin its collectives, share one. External actors and actors with PlanActor::alone always have
+/// executors of their own.
 class ExecutorNumbers {
  public:
   explicit ExecutorNumbers(bool by_place) : by_place_(by_place) {}
@@ -86,8 +88,8 @@ bool launches_only(const PlanActor& actor) {
   return !is_host(actor.place.device) && can_contract(actor);
 }
 
-/// Makes one segment of the actors that have the same group and the same level (levels_of). `one_thread_a_place`: all
-/// segments of a place get one executor.
+/// Makes one segment of the actors that have the same group and the same level (levels_of). `one_thread_a_place`: the
+/// segments of a place get one executor; see ExecutorNumbers.
 void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grouping, bool one_thread_a_place) {
   const auto level = levels_of(plan, dependencies, grouping);
   ExecutorNumbers executors(one_thread_a_place);
@@ -106,7 +108,8 @@ void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grou
           "'" + plan.actors[segment.actors.front()].name + "' to '" + plan.actors[segment.actors.back()].name + "'";
 }
 
-/// The dependencies of a plan without segments. Throws Error that names a cycle if the actors have no order.
+/// Returns the dependencies of a plan without segments. Throws Error that names a cycle if the actors have no order
+/// because a cycle of dependencies carries no token.
 Dependencies ordered(const Plan& plan) {
   Dependencies dependencies(plan);
   if (dependencies.order().size() < plan.actors.size()) check_liveness(plan, dependencies);

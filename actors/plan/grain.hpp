@@ -6,11 +6,11 @@
 
 namespace troupe {
 
-/// The rule that groups the actors of a plan into segments.
+/// The rule that groups the actors of a plan into segments, the units whose actors fire together.
 enum class Grain {
   per_op,  ///< every actor is a segment
-  chains,  ///< an actor together with its direct successor, branches apart
-  fused,   ///< all actors of a replica on one place together
+  chains,  ///< actors that directly follow one another are one segment, branches are separate
+  fused,   ///< the actors of a replica on one place are as few segments as their dependencies allow
 };
 
 /// Returns `per-op`, `chains` or `fused`.
@@ -18,21 +18,23 @@ std::string to_string(Grain grain);
 /// Returns the grain with this name. Throws Error that lists the names if there is no such grain.
 Grain parse_grain(const std::string& name);
 
-/// Groups the actors of a plan into segments, in place of an earlier grouping. Throws Error if the actors have no order
-/// because a cycle of them carries no token. CheckedPlan proves the grouped plan live.
+/// Groups the actors of a plan into segments; drops an earlier grouping. Throws Error that names a cycle if the actors
+/// have no order because a cycle of dependencies carries no token. CheckedPlan proves the grouped plan live. An
+/// executor is an actor that runs segments, on one thread at a time.
 ///
-/// - per_op: every actor is a segment, on the host with its own executor; only the conductors of a process share an
-///   executor.
+/// - per_op: every actor is a segment. On the host every segment has its own executor, except that the conductors of a
+///   process, which begin its collectives, share one.
 /// - chains: actors that directly follow each other are one segment, and branches are segments of their own, so that
-///   they run on several workers; an op too small for a worker of its own joins the chain of an op that it follows. See
-///   chains.hpp.
-/// - fused: the actors of one replica on one place are contracted into segments, and the segments of a place share an
-///   executor.
+///   they run on several threads; a small op joins the chain of an op that it follows. See chains.hpp.
+/// - fused: the actors of one replica on one place are one segment, or several if some of them wait for actors outside
+///   the segment, or can_contract() (chains.hpp) is false. The segments of a place share an executor, except external
+///   actors and actors with PlanActor::alone.
 ///
-/// Actors and edges are the same in every grain; edges with tokens inside a segment may get another slot. In `per_op`
-/// and `chains`, edges between segments that are never full at the same time share memory. Segments on a device only
-/// launch work. All segments of a device therefore share an executor in every grain; in `per_op` and `chains`, those of
-/// one chain also share a stream.
+/// Actors and edges are the same in every grain. The capacity of edges may grow: see widen_for_run_ahead(), and an edge
+/// with tokens that leads from a segment back to itself gets one slot more than it has tokens. In `per_op` and
+/// `chains`, edges between segments that are never full at the same time share memory. Segments on a device only launch
+/// work. The segments of a device therefore share an executor in every grain, except conductors, external actors and
+/// actors with PlanActor::alone; in `per_op` and `chains`, the segments of one chain also share a stream.
 Plan in_grain(Plan plan, Grain grain);
 
 Plan split(Plan plan);

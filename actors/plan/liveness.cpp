@@ -96,8 +96,8 @@ std::vector<int> segment_nodes(const Plan& plan) {
   return node_of;
 }
 
-/// The dependencies that messages carry. A dependency between two actors of one segment is left out if the edge is read
-/// inside the segment, without a message; see read_inside().
+/// Returns the dependencies without a token that messages carry. A dependency between two actors of one segment is left
+/// out if the edge is read inside the segment, without a message; see read_inside().
 std::vector<const Dependency*> between_nodes(const Plan& plan, const Dependencies& dependencies,
                                              const std::vector<int>& node_of) {
   std::vector<const Dependency*> waits;
@@ -108,8 +108,8 @@ std::vector<const Dependency*> between_nodes(const Plan& plan, const Dependencie
   return waits;
 }
 
-/// Makes the conductors of one collective in all processes one node, since the collective is complete only when every
-/// process has begun it.
+/// Makes the conductors that begin one collective, one in each process, one node, since the collective is complete only
+/// when every process has begun it.
 void join_ranks(const Plan& plan, std::vector<int>& node_of) {
   std::map<std::pair<std::string, std::int64_t>, int> node_of_collective;
   for (std::size_t id = 0; id < plan.actors.size(); ++id) {

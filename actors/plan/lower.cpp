@@ -24,8 +24,8 @@ class Lowering {
     for (const auto& node : graph_.nodes()) place_source(node);
     for (const auto& node : graph_.nodes())
       if (node.op->kind != OpKind::source && node.op->kind != OpKind::view) add_actor(node);
-    // A reader of a parameter is connected to the parameter's update, which comes later in the graph. So all actors are
-    // added before any edge.
+    // A reader of a parameter is connected to the update of the parameter, which comes later in the graph. So all
+    // actors are added before any edge.
     for (const auto& [node, actor] : actors_) connect(*node, actor);
     std::map<std::string, OutputRef> outputs;
     for (const auto& named : graph_.outputs()) outputs[named.name] = output_ref(named);

@@ -21,13 +21,13 @@ inline bool is_host(Device device) {
   return device.type == DeviceType::cpu;
 }
 
-/// The place of a replica's actors on the host (loader, sink, collectives): `place` itself if it is a CPU device, else
-/// the CPU device of the same number in the same process.
+/// The place of the actors of a replica that run on the host, such as loader and sink: `place` itself if it is a CPU
+/// device, else the CPU device of the same number in the same process.
 inline Place host_side(const Place& place) {
   return is_host(place.device) ? place : Place{place.process, {DeviceType::cpu, place.device.index}};
 }
 
-/// Returns `cpu:0` for a place on rank 0, and `1/cpu:0` for a place on rank 1.
+/// Returns the name of the device, such as `cpu:0`. The process number precedes it unless the process is 0: `1/cpu:0`.
 inline std::string to_string(const Place& place) {
   return (place.process == 0 ? "" : std::to_string(place.process) + "/") + to_string(place.device);
 }

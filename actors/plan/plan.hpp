@@ -66,12 +66,15 @@ struct PlanOutput {
   bool operator==(const PlanOutput&) const = default;
 };
 
+/// The part of an actor in a plan. A source makes or loads data, a sink takes results. A collective is one rank's part
+/// of a collective operation, which a conductor begins for the ranks of its process. An external actor runs no task:
+/// the plan has the function that spawns it.
 enum class ActorRole { op, source, sink, collective, conductor, external };
 
 /// The condition that ends an actor's run.
 enum class Pacing {
-  source,   ///< the actor ends its run, after its last data or at the end step that the run sets
-  follows,  ///< the run ends when an input has ended
+  source,   ///< the actor ends its run itself, after its last data or at the end step of the run
+  follows,  ///< the actor's run ends when one of its inputs has ended
   free,     ///< the actor answers requests until all other actors have ended their runs
 };
 
@@ -81,11 +84,11 @@ enum class FiringRule {
   own,         ///< by its own rule, holding at most PlanInput::holds tensors of each input
 };
 
-/// The task of an actor, by name. Spawning the plan looks up the factory of `kind`, first among the tasks of the
-/// SpawnContext, then in the task registry.
+/// The task of an actor, by name. Spawning the plan calls PlanActor::make_task if it is set, else the factory of `kind`
+/// in SpawnContext::tasks, else the one in the task registry.
 struct PlanTask {
   std::string kind;
-  /// The name, in the spawn context, of the data source or communicator with which the task works.
+  /// The name, in SpawnContext, of the data source or communicator with which the task works.
   std::string subject = {};
   Attributes attributes = {};
   /// The op that the task runs if `kind` is "op".
@@ -94,7 +97,7 @@ struct PlanTask {
 
 using ExternalFactory = std::function<caf::actor(caf::actor_system&, SpawnContext&)>;
 
-/// A parameter of the plan that an external actor holds during a run.
+/// A parameter of the plan that an external actor (PlanActor::spawn_external) holds during a run.
 struct HeldParameter {
   ParameterRef ref;
   /// True: the actor updates the held rows. No other actor may read or write them in the store.
@@ -116,15 +119,15 @@ struct PlanActor {
   PlanTask task = {};
   Pacing pacing = Pacing::follows;
   FiringRule rule = FiringRule::all_inputs;
-  /// True: the actor is a segment of its own in every grain.
+  /// True: the actor is a segment of its own, with an executor of its own, in every grain (grain.hpp).
   bool alone = false;
   /// For an external actor: shape and dtype of the tensor that each input must carry, in order. std::nullopt: any
   /// tensors.
   std::optional<std::vector<TensorInfo>> declared_inputs = {};
   /// For an external actor: the parameters of the store that it holds, in host memory.
   std::vector<HeldParameter> parameters = {};
-  /// Makes the task in place of a registered factory. Comparisons and hashes of plans leave `make_task` out; they
-  /// compare `task` in its place.
+  /// Makes the task; takes precedence over the factories of PlanTask::kind. Comparisons and hashes of plans leave
+  /// `make_task` out; they compare `task` in its place.
   TaskFactory make_task = {};
   ExternalFactory spawn_external = {};
 };
@@ -161,10 +164,10 @@ struct PlanSegment {
   std::string name;
   Place place;
   std::vector<ActorId> actors;
-  /// The number of the actor of the actor system that runs the segment. Segments with the same executor run on one
-  /// thread.
+  /// The number of the executor, the CAF actor that runs the segment. Segments with the same executor never run at the
+  /// same time.
   std::int32_t executor = 0;
-  /// True: the executor gets a thread of its own if the option `own_threads` of the runtime is set.
+  /// True: the executor gets a thread of its own if RuntimeOptions::own_threads is set.
   bool own_thread = false;
   /// Segments of one executor that have the same number here launch their work on one stream. kNone: the segment has a
   /// stream of its own.
@@ -173,7 +176,8 @@ struct PlanSegment {
   bool operator==(const PlanSegment&) const = default;
 };
 
-/// A group of ranks among which the plan's collectives run. Spawning the plan looks the communicator up by name.
+/// A group of ranks among which the plan's collectives run. Spawning the plan looks the communicator up by name in
+/// SpawnContext, or makes it.
 struct PlanCommunicator {
   std::string name;
   /// The process number of each rank.
@@ -204,7 +208,7 @@ struct Plan {
   std::vector<PlanEdge> edges;
   std::vector<PlanParameter> parameters;
   std::vector<PlanCommunicator> communicators;
-  /// The groups of actors. Empty: in_grain() (grain.hpp) has not grouped the actors yet.
+  /// The groups of actors that fire together. Empty: in_grain() (grain.hpp) has not grouped the actors yet.
   std::vector<PlanSegment> segments;
   /// The bytes of each buffer that edges share, by PlanEdge::shared_buffer.
   std::vector<std::size_t> shared_buffers;
@@ -221,16 +225,17 @@ struct Plan {
   /// Adds a parameter to which an actor refers, unless the plan has it already. Throws Error if the plan has it with
   /// another shape or dtype.
   void add_parameter(PlanParameter parameter);
-  /// Returns the edge of an output. An output without an edge gets one with this capacity and these tokens; an existing
-  /// edge keeps its own. Throws Error if there is no such output, `capacity` is below 1, or `initial_tokens` is not in
-  /// 0 .. capacity.
+  /// Returns the edge of an output. An output without an edge gets one with this capacity and this number of initial
+  /// tokens; an existing edge keeps its own. Throws Error if there is no such output, `capacity` is below 1, or
+  /// `initial_tokens` is not in 0 .. capacity.
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
   /// Makes an edge for every output of an actor that has none yet.
   void add_edges(ActorId producer, std::int32_t capacity = 1);
   /// Adds an input to `consumer` that reads the whole output. `capacity` applies only if the output has no edge yet.
   void connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity = 1);
   void connect(const OutputRef& from, ActorId consumer, std::int32_t capacity = 1);
-  /// Adds an input that is a view of the tensors of an edge.
+  /// Adds an input to `consumer` that is a view of the tensors of an edge: shape and dtype `info`, from `byte_offset`
+  /// on.
   void connect(EdgeId edge, ActorId consumer, const TensorInfo& info, std::size_t byte_offset);
 
   const PlanActor& actor(ActorId id) const;

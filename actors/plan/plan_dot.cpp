@@ -16,7 +16,7 @@ namespace {
 
 // ---- The picture: boxes and arrows
 
-/// The part of an actor in a training step.
+/// The role of an actor in the picture; see role_of().
 enum class BoxRole { source, op, update, collective, conductor, sink, external };
 
 /// A box of the picture: an actor, or the actors of a segment.
@@ -27,23 +27,24 @@ struct PictureBox {
   std::int32_t lane = kNone;
 };
 
-/// The edges from one box to another that start with tokens, or those that start without any, merged.
+/// All edges from box `from` to box `to`, possibly the same box, that have initial tokens, or all that have none,
+/// merged into one arrow.
 struct PictureArrow {
-  std::size_t from = 0, to = 0;  // boxes
+  std::size_t from = 0, to = 0;  // indices in PlanPicture::boxes
   int edges = 0;
   std::int32_t initial_tokens = 0;
-  std::int32_t capacity = 1;  // the largest of the edges
+  std::int32_t capacity = 1;  // the largest capacity of the edges
   std::size_t bytes = 0;      // sum of one tensor of every edge
 };
 
 /// A plan as boxes and arrows, from which to_dot() writes the text.
 struct PlanPicture {
   std::vector<PictureBox> boxes;
-  std::vector<PictureArrow> arrows;  // sorted by `from`, then `to`
+  std::vector<PictureArrow> arrows;  // sorted by `from`, then `to`, then those without tokens first
 };
 
-/// The role of an actor in the picture. An external actor that writes parameters counts as an update, and an actor with
-/// Pacing::source as a source.
+/// The role of an actor in the picture. An actor with Pacing::source counts as a source. An op that updates parameters
+/// and an external actor that writes parameters count as updates.
 BoxRole role_of(const PlanActor& actor) {
   if (actor.pacing == Pacing::source) return BoxRole::source;
   const auto& call = actor.task.call;
@@ -96,7 +97,7 @@ void place_in_lanes(std::vector<PictureBox>& boxes, const Plan& plan) {
   }
 }
 
-/// Merges the plan's edges into arrows. An edge inside a box has no arrow, unless it carries tokens from step to step.
+/// Merges the plan's edges into arrows. An edge without initial tokens inside a box has no arrow.
 std::vector<PictureArrow> arrows_between(const std::vector<PictureBox>& boxes, const Plan& plan) {
   std::vector<std::size_t> box_of(plan.actors.size());
   for (std::size_t i = 0; i < boxes.size(); ++i)
@@ -254,8 +255,8 @@ class DotWriter {
     if (!names.empty()) out_ << "  { rank=same;" << names << " }\n";
   }
 
-  /// Writes arrow i. An arrow with tokens leads back to an earlier box, so it does not influence the order of boxes
-  /// from left to right.
+  /// Writes arrow i. An arrow with initial tokens leads to actors that fire in the next step, so it does not influence
+  /// the order of boxes from left to right.
   void write_arrow(std::size_t i) {
     const auto& arrow = picture_.arrows[i];
     auto label = label_of(arrow);

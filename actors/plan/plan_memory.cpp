@@ -53,8 +53,8 @@ std::size_t constant_bytes(const Plan& plan) {
   return sum;
 }
 
-/// Bytes of the copies that a segment on a device keeps: one on the host for every slot of an output that is read
-/// there, and two on the device, used in turn, for every input from another place. 0 for a segment on the host.
+/// Bytes of the copies that a segment on a device keeps: a host copy of every slot of an output that is read in host
+/// memory, and two device copies, used in turn, of every input from another place. 0 for a segment on the host.
 std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout) {
   if (is_host(segment.place.device)) return 0;
   std::size_t bytes = 0;
@@ -63,7 +63,7 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
     if (is_read_on_host(plan, edge, segment.place))
       bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
-  // A conductor reads no elements of its inputs, so it copies none.
+  // A conductor, which begins collectives, reads no elements of its inputs, so it copies none.
   if (plan.actors[segment.actors.front()].role == ActorRole::conductor) return bytes;
   for (auto port : layout.ports) {
     const auto& edge = plan.edges[port];

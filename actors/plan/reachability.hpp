@@ -19,12 +19,12 @@ class Reachability {
   /// The largest number of actors for which a plan is analyzed by such a table, which then takes about 8 MiB.
   static constexpr std::size_t kMostActors = 8192;
 
-  /// Marks every pair that is joined by a path of at least one edge. `order` must be topological; actors that are
-  /// missing in it reach nothing. Edges of an actor to itself do not count.
+  /// Marks every pair that is joined by a path of at least one edge. `order` must be a topological order; actors that
+  /// are missing from `order` reach nothing. Edges of an actor to itself do not count.
   Reachability(std::size_t actors, const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 
-  /// Marks every pair that is joined by a path with exactly one edge of `across`, and otherwise edges of `edges`.
-  /// `within` must be the table of `edges`.
+  /// Marks every pair that is joined by a path of exactly one edge of `across` and any number of edges of `edges`.
+  /// `order` must be a topological order of `edges`, and `within` the table of `edges`.
   static Reachability with_one_of(const std::vector<Succession>& across, const Reachability& within,
                                   const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 

@@ -10,9 +10,9 @@ bool is_collective(const PlanActor& actor) {
   return actor.role == ActorRole::collective || actor.role == ActorRole::conductor;
 }
 
-/// True if the edge leads from the host to a device of the same process or back, has no initial tokens, carries no
-/// updated parameter, and neither its producer nor a reader is a collective, a conductor or an actor with its own
-/// firing rule.
+/// True if the edge leads from the host to a device of the same process or back, has no initial tokens and no reader in
+/// another process, carries no updated parameter, and neither its producer nor a reader is a collective, the conductor
+/// that begins it or an actor with its own firing rule.
 bool crosses_to_device(const Plan& plan, const PlanEdge& edge) {
   const auto& producer = plan.actors[edge.producer];
   if (edge.initial_tokens > 0 || producer.outputs[edge.output].parameter || is_collective(producer)) return false;

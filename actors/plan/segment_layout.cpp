@@ -43,8 +43,8 @@ class LayoutBuilder {
   /// True if actors of the segment read the edge without a message.
   bool reads_inside(const PlanEdge& edge) const { return members_.contains(edge.producer) && read_inside(plan_, edge); }
 
-  /// True if all readers of the edge are in the segment and read it without a message, and the tensor is not computed
-  /// in place of an input.
+  /// True if all readers of the edge are in the segment and read it without a message, and the tensor overwrites no
+  /// input in place.
   bool is_inner(const PlanEdge& edge) const {
     const auto& output = plan_.actors[edge.producer].outputs[edge.output];
     return reads_inside(edge) && output.alias_of == kNone &&
@@ -194,7 +194,8 @@ bool is_on_device(const PlanActor& actor, int process) {
 ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& bytes_of_kernels) {
   constexpr std::size_t kMostAreas = 16, kMostBytes = std::size_t{256} << 20;
   if (bytes_of_kernels.empty()) return {};
-  // Areas have the alignment of separate allocations, which libraries expect.
+  // The size of an area is rounded so that every area has the alignment of a separate allocation, which kernel
+  // libraries expect.
   const auto bytes = MemoryPool::rounded(std::ranges::max(bytes_of_kernels));
   const auto users = bytes_of_kernels.size() - static_cast<std::size_t>(std::ranges::count(bytes_of_kernels, 0U));
   if (users == 0 || is_host(device)) return {1, bytes};

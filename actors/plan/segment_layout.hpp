@@ -9,13 +9,14 @@
 
 namespace troupe {
 
-/// An output of a segment: an edge that an actor outside the segment reads, or that carries tokens from firing to
-/// firing.
+/// An output of a segment: an edge that an actor outside the segment reads, whose readers in the segment get it by
+/// message because it has initial tokens, or whose tensor overwrites an input in place.
 struct SegmentOutput {
   EdgeId edge = kNone;
   /// The parameter that the output updates in place; each slot of an edge with several slots holds a copy of it.
   std::optional<ParameterRef> parameter;
-  /// The number of the port in whose tensor the output is computed in place, or kNone.
+  /// The number of the port, an edge over which tensors arrive, whose tensor the output overwrites in place; kNone if
+  /// the output overwrites none.
   std::int32_t alias_port = kNone;
   /// The offset of the output in the tensor of the port, in bytes.
   std::size_t alias_offset = 0;
@@ -29,8 +30,8 @@ struct SegmentOutput {
 /// The edges between a segment and the rest of the plan. A port is an edge over which tensors arrive.
 struct SegmentBoundary {
   std::vector<EdgeId> ports;
-  /// For an external actor, an output that no actor reads has an entry without an edge, so that outputs keep their
-  /// numbers.
+  /// For an external actor (ActorRole::external), an output that no actor reads has an entry without an edge, so that
+  /// outputs keep their numbers.
   std::vector<SegmentOutput> outputs;
 
   /// Shape and dtype of the tensors that arrive at the ports.
@@ -42,7 +43,7 @@ struct ArgumentPlace {
   enum class Kind {
     arena,      ///< in the memory that the segment's inner values share
     constant,   ///< a constant of the plan
-    parameter,  ///< in the store
+    parameter,  ///< in the parameter store, or in a copy on the device of the segment
     port,       ///< the tensor that arrived at an input of the segment
     output,     ///< the slot of a segment output that the current firing fills
   };
@@ -57,7 +58,7 @@ struct ArgumentPlace {
 struct TaskLayout {
   ActorId actor = kNone;
   std::vector<ArgumentPlace> inputs, outputs;
-  /// Numbers of the segment's outputs that this task computes, and that are sent when it is done.
+  /// Numbers of the segment's outputs that this task computes. They are sent when the task is complete.
   std::vector<std::int32_t> sends;
 };
 
@@ -79,9 +80,9 @@ SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment);
 /// Lays out one segment of a grouped plan. CheckedPlan calls it for every segment of a plan that is to be spawned.
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 
-/// Scratch memory of a segment on a device: equal areas, used in turn by the kernels that need scratch memory, so that
-/// independent kernels can run concurrently. There are at most 16 areas, and no more than fit into 256 MiB, but at
-/// least one. On the host there is one.
+/// The scratch memory of a segment. On a device it consists of equal areas, used in turn by the kernels that need
+/// scratch memory, so that independent kernels can run concurrently. There are at most 16 areas, not more than kernels
+/// that need one, and no more than fit into 256 MiB, but at least one. On the host there is one.
 struct ScratchAreas {
   std::size_t count = 1;
   std::size_t bytes = 0;  ///< bytes of each area
@@ -94,13 +95,14 @@ struct ScratchAreas {
 /// Bytes of a tensor; a batch axis counts as `rows` rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 
-/// True if the edge of a producer at `place` is read in host memory: by an actor on the host, or by the proxy for
-/// another process.
+/// True if a reader of the edge needs the tensor in host memory: an actor on the host, or any actor in another process.
+/// `place` is the place of the edge's producer.
 bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place);
 
-/// True if a tensor of the edge must be announced as soon as it is computed: to a collective or its conductor, so that
-/// the collective overlaps with the computation that follows, to an actor on another device than the producer's, the
-/// host excepted, or to an actor in another process.
+/// True if the producer must send a tensor of the edge as soon as it is computed, because a reader is
+/// - a collective or the conductor that begins it, so that the collective overlaps with the computation that follows,
+/// - an actor on another device than the producer's, except a CPU device, or
+/// - an actor in another process.
 bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge);
 
 /// True if the actor is in the process `process`, on a device with memory of its own.

@@ -10,11 +10,11 @@ namespace troupe {
 
 namespace {
 
-/// Edges with fewer bytes keep memory of their own, since sharing would gain nothing.
+/// Edges with fewer bytes share no buffer with other edges, since sharing would gain little.
 constexpr std::size_t kSmall = 4096;
 
-/// The dependencies with `tokens` tokens. Those of external actors are left out, since an external actor may fire by
-/// another rule.
+/// Returns the dependencies with `tokens` tokens, as pairs of actors. Dependencies from or to an external actor are
+/// left out, since an external actor may fire by another rule.
 std::vector<Succession> successions(const Plan& plan, const Dependencies& dependencies, std::int32_t tokens) {
   const auto trusted = [&](ActorId actor) { return plan.actors[actor].role != ActorRole::external; };
   std::vector<Succession> successions;
@@ -159,7 +159,7 @@ class MemorySharing {
   Plan& plan_;
   const Dependencies& dependencies_;
   Order order_;
-  std::vector<EdgeId> stored_;  // edges with one slot that leave their segment, ascending
+  std::vector<EdgeId> stored_;  // segment outputs for which has_one_slot() is true, ascending
 };
 
 }  // namespace

@@ -5,10 +5,11 @@
 namespace troupe {
 
 /// Lets segments on a device that follow each other launch their work on one stream, which keeps their order without
-/// events. Segments share a stream if they have the same executor and belong to one chain (chains.hpp). In plans with
-/// more than Reachability::kMostActors actors every actor is a chain of its own, so no segments share a stream. Sources
-/// run ahead and keep streams of their own. Fills in PlanSegment::stream. `dependencies` are those of the plan before
-/// it was grouped.
+/// events. Segments share a stream if they run on the same executor and belong to one chain (chains.hpp). In plans with
+/// more than Reachability::kMostActors actors every actor is a chain of its own, so no segments share a stream. Actors
+/// with Pacing::source run ahead of the others and keep streams of their own. So do collectives and all other actors
+/// for which can_contract() (chains.hpp) is false. Fills in PlanSegment::stream. `dependencies` are those of the plan
+/// before it was grouped.
 ///
 /// A stream does its work in the order of launches, so a segment also waits for earlier launches of other segments in
 /// the chain. This order cannot deadlock as long as work waits only for earlier launches of its process or, in a

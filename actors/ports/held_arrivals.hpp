@@ -13,17 +13,19 @@ namespace troupe {
 /// returned to their producers.
 class HeldArrivals {
  public:
-  /// The input from which a tensor was taken, and the slot of the edge in which the tensor lies.
+  /// The number of the input from which a tensor was taken, and the number of the slot that the tensor fills on the
+  /// edge of that input.
   struct Origin {
     std::uint32_t input, slot;
   };
 
   bool empty() const { return held_.empty(); }
   void add(std::uint32_t input, const Arrival& arrival);
-  /// Removes the tensor of an arrival, which is about to be returned. Returns false if the tensor was not held.
+  /// Removes the tensor of `arrival`, which the caller then returns to its producer. Returns false if the actor did not
+  /// hold the tensor.
   bool remove(std::uint32_t input, const Arrival& arrival);
-  /// Marks the held tensors whose memory overlaps the memory of `sent`; none if `sent` is null. The memory is in use
-  /// until the consumers have returned `sent`.
+  /// Marks the held tensors whose memory overlaps the memory of `sent`, a tensor that the actor sends. The actor cannot
+  /// return a marked tensor before the consumers have returned `sent`. Does nothing if `sent` is null.
   void note_sent(const Tensor& sent);
   /// Removes the tensors that note_sent() has not marked, and returns their origins.
   std::vector<Origin> take_unsent();

@@ -15,7 +15,7 @@ namespace troupe {
 
 struct CollectiveStart;
 
-/// A tensor that has arrived at an input of an actor, or the failure in its place.
+/// A tensor that has arrived at an input of an actor, or the failure that its producer has sent in place of the tensor.
 struct Arrival {
   std::uint32_t slot = 0;
   std::uint64_t run = 0;
@@ -25,13 +25,13 @@ struct Arrival {
   /// The tensor holds its elements once this event is done. An actor on a device makes its stream wait for the event.
   /// For an actor on the host the event is done on arrival.
   Event ready = {};
-  /// Set on an edge from a conductor, which begins collectives for the ranks of its process: the collective that it has
-  /// begun. Null on other edges, and if the collective could not begin.
+  /// The collective that the producer has begun, if the producer is a conductor: an actor that begins collectives for
+  /// the ranks of its process. Null if the producer is another actor, or if the collective could not begin.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
-/// The tensors that have arrived at one input and were not taken yet, oldest first. Each fills a slot of the edge, so
-/// their number never exceeds the capacity of the edge.
+/// The tensors and failures that have arrived at one input and that the actor has not taken yet, oldest first. Each
+/// fills a slot of the edge that ends at the input, so their number never exceeds the capacity of the edge.
 class InputQueue {
  public:
   explicit InputQueue(std::uint32_t capacity) : ring_(capacity) {}
@@ -39,7 +39,7 @@ class InputQueue {
   bool empty() const { return count_ == 0; }
   std::uint32_t size() const { return count_; }
   const Arrival& front() const { return ring_[head_]; }
-  /// Throws Error if the queue is full, because the producer has sent more tensors than the edge has slots.
+  /// Throws Error if the queue is full: the producer has then sent more tensors than the edge has slots.
   void push(Arrival&& arrival) {
     if (count_ == ring_.size())
       throw Error("credit", "more tensors were sent than the " + std::to_string(ring_.size()) + " slots of the edge");

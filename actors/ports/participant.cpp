@@ -54,7 +54,8 @@ void Participant::wire(Wire& order) {
   status_->watched.store(is_watched(), std::memory_order_relaxed);
   supervisor_ = order.supervisor;
   rank_ = order.rank;
-  // Only the supervisor and the owner of the plan send Stop. An actor whose supervisor has died stops at once.
+  // Stop comes from the supervisor or from the owner of the plan. If the supervisor dies, it sends no Stop, so this
+  // actor stops at once.
   troupe::watch(*this, supervisor_, [this](const caf::error&) {
     if (supervisor_) stop();
   });

@@ -195,8 +195,8 @@ void PortActor::return_all(const std::vector<HeldArrivals::Origin>& held) {
 }
 
 void PortActor::end_with_inputs() {
-  // The actor ends once all inputs without initial tokens are drained. If every input has initial tokens, all inputs
-  // count.
+  // The actor ends once it holds no tensor and every input without initial tokens is drained (see Ports::drained()). If
+  // every input has initial tokens, every input must be drained.
   const bool only_tokens = is_source();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
     if ((only_tokens || ports_.input_wire(input).initial_tokens == 0) && !ports_.drained(input)) return;

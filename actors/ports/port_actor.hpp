@@ -12,10 +12,11 @@
 
 namespace troupe {
 
-/// Base of a user's actor in a plan. It implements the credit protocol (see Ports); a subclass defines what happens in
-/// a firing, or the rule by which the actor fires. The actor is an ordinary CAF actor: it may have handlers for its own
-/// messages and send any message to any actor by tell(*this, receiver, message). A source is an actor without inputs,
-/// or one whose inputs all have initial tokens.
+/// Base of a user's actor in a plan. It implements the credit protocol, by which a producer sends a tensor only in a
+/// free slot of an edge (see Ports); a subclass defines what happens in a firing, or the rule by which the actor fires.
+/// The actor is an ordinary CAF actor: it may have handlers for its own messages and send any message to any actor by
+/// tell(*this, receiver, message). A source is an actor without inputs, or one whose inputs all have initial tokens,
+/// which are tensors that wait at an input when a run begins.
 ///
 /// All functions are called on a thread of the actor system, one at a time, and must not block.
 class PortActor : public Participant {
@@ -23,25 +24,25 @@ class PortActor : public Participant {
   explicit PortActor(caf::actor_config& config) : Participant(config) {}
 
  protected:
-  /// The state of a source's next step: it can fire now (fire), it can fire later (wait, see poll_again()), or there is
-  /// no further step in this run (end).
+  /// The state of a source's next step: the source can fire the step now (fire), can fire it later (wait, see
+  /// poll_again()), or has no further step in this run (end).
   enum class Next { fire, wait, end };
 
   // ---- The default rule: one firing per step, when every input holds a tensor and every output has a free slot.
 
   /// Computes the outputs of one step. Each element of `outputs` must be set to a tensor of the shape and dtype in the
   /// plan; an output without consumers may stay unset. The inputs are returned to their producers after the call: clone
-  /// a tensor to keep it longer. An exception fails the step: it is reported, and the consumers get a failure in place
-  /// of the outputs. EndRun, thrown once the outputs are set, completes the step and ends the run. If an input carries
-  /// a failure, fire() is not called and the outputs carry the same failure.
+  /// a tensor to keep it longer. An exception fails the step: the actor reports it to the supervisor, and the consumers
+  /// get a failure in place of the outputs. EndRun, thrown once the outputs are set, completes the step and ends the
+  /// run. If an input carries a failure, fire() is not called and the outputs carry the same failure.
   virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
   /// For sources: whether the source has data for this step. The first step of a run is RunInfo::first_step.
   virtual bool has_step(std::int64_t /*step*/) { return true; }
   /// For sources that may have to wait: the state of this step. Called before every firing, possibly several times for
   /// one step, and again by poll_again().
   virtual Next next(std::int64_t step) { return has_step(step) ? Next::fire : Next::end; }
-  /// For sources: the number of steps for which there is data in the run that is about to start; nothing if it is
-  /// unknown. Called after on_run(). See Task::steps_left().
+  /// For sources: the number of steps for which there is data in the run that is about to start; std::nullopt if the
+  /// number is unknown. Called after on_run(). See Task::steps_left().
   virtual std::optional<std::int64_t> steps_left() { return std::nullopt; }
 
   // ---- A custom firing rule: override advance(), and declare FiringRule::own in the plan.
@@ -51,11 +52,12 @@ class PortActor : public Participant {
   /// only, keep taken tensors over several calls, and send many times for one input or once for many. An exception is
   /// reported as the failure of a step and ends this actor's run. The default implements the default rule.
   virtual void advance();
-  /// Called when all consumers have returned a slot of an output, unless this actor has ended its run.
+  /// Called when all consumers have returned a slot of an output, unless this actor has ended its run. An exception is
+  /// reported as the failure of a step and ends this actor's run.
   virtual void on_slot_free(std::uint32_t /*output*/, std::uint32_t /*slot*/) {}
-  /// The tensor of an initial token of an output in the first run. In later runs a token carries the tensor that was
-  /// sent last in its slot; initial_token() is called again only if a failure was sent in place of that tensor. The
-  /// default throws Error.
+  /// Returns the tensor that each initial token of the output carries in the first run. In a later run a token carries
+  /// the tensor that was sent last in the token's slot; initial_token() is called again only if a failure was sent in
+  /// place of that tensor. The default throws Error.
   virtual Tensor initial_token(std::uint32_t output);
 
   bool has(std::uint32_t input) const { return ports_.has(input); }
@@ -63,50 +65,53 @@ class PortActor : public Participant {
   /// Returns a taken tensor to its producer; drop all other handles to the tensor first. Throws Error if the actor does
   /// not hold the tensor.
   void give_back(std::uint32_t input, Arrival& arrival);
-  /// Like give_back(), for a tensor that was not used because another input that the actor needs was lost. The producer
-  /// learns of it by was_refused().
+  /// Like give_back(), for a tensor that the actor has not used because another input that it needs was lost. In the
+  /// producer of the tensor, was_refused() then returns true.
   void refuse(std::uint32_t input, Arrival& arrival);
   /// Whether no more tensors arrive at the input in this run and all that arrived have been taken. On an edge with
-  /// initial tokens, the last InputWire::initial_tokens tensors need not be taken.
+  /// initial tokens, the last InputWire::initial_tokens tensors need not be taken: the next run begins with them.
   bool ended(std::uint32_t input) const { return ports_.drained(input); }
   /// Whether the input has ended because the process of its producer was lost.
   bool lost(std::uint32_t input) const { return ports_.lost(input); }
   bool has_free(std::uint32_t output) const { return ports_.has_free(output); }
-  /// For on_slot_free(): whether a consumer has refused the tensor that the slot carried.
+  /// For on_slot_free(): whether a consumer has refused the tensor that the slot carried last; see refuse().
   bool was_refused(std::uint32_t output, std::uint32_t slot) const { return ports_.was_refused(output, slot); }
   /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again. Throws Error
-  /// if the output has no free slot, or if shape or dtype differ from the plan.
+  /// if the output has no free slot, if the tensor is null, or if the output has consumers and shape or dtype differ
+  /// from the plan.
   std::uint32_t send_output(std::uint32_t output, Tensor tensor, std::int64_t step);
   /// Sends a failure in place of a tensor and returns its slot. Throws Error if the output has no free slot.
   std::uint32_t send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step);
   std::uint32_t inputs() const { return ports_.inputs(); }
   std::uint32_t outputs() const { return ports_.outputs(); }
   /// Ends this actor's run: the actor sends nothing more and returns the tensors that it holds. A held tensor whose
-  /// memory it has sent on is returned once all slots of all outputs are free. An actor with inputs ends without this
-  /// call once all inputs have ended (an input with initial tokens counts only if every input has them) and it holds no
-  /// tensor.
+  /// memory the actor has sent on is returned once all slots of all outputs are free. Without this call, an actor under
+  /// the default rule ends when one of its inputs has ended, and a source also after its last step. An actor with its
+  /// own rule ends when all inputs have ended (an input with initial tokens counts only if every input has them) and it
+  /// holds no tensor.
   void end();
 
   // ---- For both rules
 
-  /// Parameter i of ExternalPorts::parameters. Throws Error if there is none of that number, or if no run is in
-  /// progress.
+  /// Parameter i of ExternalPorts::parameters. Throws Error if there is no parameter i, or if no run is in progress.
   const Tensor& parameter(std::size_t i) const;
   /// Calls `write`, which writes to parameter i, and counts one update of it. If `write` throws, the parameter is
-  /// half-written: later updates throw Error until the parameter store has recovered or set it. Throws Error if the
-  /// actor only reads the parameter, or if no run is in progress.
+  /// half-written: later updates throw Error until the parameter store has recovered or set the parameter. Throws Error
+  /// if there is no parameter i, if the actor only reads it, or if no run is in progress.
   void update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
-  /// Calls `write`, which writes to all parameters that have HeldParameter::written, and counts one update of each.
-  /// Errors are those of update_parameter(), for all these parameters.
+  /// Calls `write`, which writes to all parameters that have HeldParameter::written, and counts one update of each. If
+  /// `write` throws, all of them are half-written. Throws Error if one was half-written before, or if no run is in
+  /// progress.
   void update_parameters(const std::function<void()>& write);
   /// Calls `write`, which writes to all parameters that have HeldParameter::written, as a part of their last update: no
-  /// update is counted. Errors are those of update_parameter(), for all these parameters.
+  /// update is counted. Errors are those of update_parameters().
   void amend_parameters(const std::function<void()>& write);
   /// The number of updates of parameter i; 0 if the actor only reads it. Throws Error like parameter().
   std::int64_t updates_of(std::size_t i) const;
   /// Called when a run is about to start, after the initial tokens of the outputs were sent.
   virtual void on_run(const RunInfo& /*run*/) {}
-  /// Fires if the actor can. Call it at the end of a handler of own_handlers() that makes a firing possible.
+  /// Calls advance() unless this actor has ended its run or advance() is running. Call poll_again() at the end of a
+  /// handler of own_handlers() that makes a firing possible.
   void poll_again() { work(); }
   /// For sources: the step before which the run ends at the latest.
   std::int64_t end_step() const { return end_step_; }
@@ -115,7 +120,8 @@ class PortActor : public Participant {
   bool is_open() const { return open_; }
   std::int64_t step() const { return step_; }
 
-  /// The exception that is being handled, as a failure of this actor in the step after the highest one sent.
+  /// Returns the exception that is being handled, as a failure of this actor in the step after the highest one sent.
+  /// Call it in a catch clause.
   FailurePtr failure_now() const;
 
  private:
@@ -146,7 +152,8 @@ class PortActor : public Participant {
   std::string waits_for() const;
 
   HeldArrivals held_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;  // by output and slot: tensor sent last
+  // By output and slot, for outputs with initial tokens: the tensor that was sent last.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;
   std::int64_t step_ = 0;
   std::int64_t next_step_ = 0;  // the step after the highest one sent
   std::int64_t end_step_ = 0;
@@ -161,7 +168,8 @@ class PortActor : public Participant {
 struct ExternalPorts {
   std::vector<TensorInfo> inputs = {};
   std::vector<TensorInfo> outputs = {};
-  /// The end of the actor's run. Default: Pacing::source for an actor without inputs, Pacing::follows for others.
+  /// The condition that ends the actor's run. std::nullopt: Pacing::source for an actor without inputs, Pacing::follows
+  /// for others.
   std::optional<Pacing> pacing = {};
   FiringRule rule = FiringRule::all_inputs;
   /// The parameters of the parameter store that the actor holds during a run. The plan must have them; see

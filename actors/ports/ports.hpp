@@ -12,33 +12,35 @@
 
 namespace troupe {
 
-/// Receives the changes that messages make to the ports of an actor.
+/// The interface by which Ports reports to an actor what a message has changed at the actor's ports.
 class PortsListener {
  public:
   virtual ~PortsListener() = default;
-  /// An input holds one more tensor.
+  /// An input holds one more tensor, or a failure in place of a tensor. Not called for a tensor of a run that is not
+  /// prepared yet.
   virtual void on_arrival(std::uint32_t input) = 0;
   /// Every consumer has returned a slot of an output: the slot is free.
   virtual void on_free(std::uint32_t output, std::uint32_t slot) = 0;
-  /// The producer of an input sends no further tensor in this run.
+  /// The producer of an input sends no further tensor in this run, and all tensors that it has sent have arrived. May
+  /// be called several times in a run.
   virtual void on_ended(std::uint32_t input) = 0;
   /// Work on a device that should have computed a tensor for this actor has failed. The returned failure takes the
   /// place of the tensor.
   virtual FailurePtr on_work_failed(Failure failure) = 0;
 };
 
-/// The content of a TensorReady message, apart from slot, step and failure.
+/// A tensor that a producer sends, with the events and objects that travel with it in a TensorReady message.
 struct SentTensor {
   Tensor tensor;
   /// The end of the work on a device that computes the tensor: the tensor holds its elements once this event is done.
   Event ready = {};
-  /// A copy of the tensor in host memory, for the consumers that read host memory. Null if the tensor lies there
-  /// itself, or if no consumer reads host memory.
+  /// A copy of the tensor in host memory, for the consumers that read host memory. Null if the tensor itself lies in
+  /// host memory, or if no consumer reads host memory.
   Tensor host_copy = {};
   /// The host copy holds its elements once this event is done.
   Event copied = {};
-  /// Set by a conductor, which begins collectives for the ranks of its process: the collective that it has begun. Null
-  /// for other actors.
+  /// The collective that the sender has begun, if the sender is a conductor: an actor that begins collectives for the
+  /// ranks of its process. Null for other senders, and if the collective could not begin.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
@@ -58,7 +60,8 @@ struct PortRange {
 ///
 /// An input holds the tensors that have arrived, oldest first. A tensor that was taken is returned by give_back(). An
 /// output has slots; a slot that was sent is free again when all consumers have returned it. Messages of another
-/// generation, which is another spawning of the plan, are ignored. Messages of a run that is not yet prepared wait.
+/// generation, which is another spawning of the plan, are ignored. Tensors of a run that is not yet prepared wait at
+/// their input.
 ///
 /// Ports are on the host unless on_device() is called. On the host a tensor arrives, or a slot becomes free, once the
 /// work on devices that computes the tensor or reads the slot is complete; no thread waits for this work. On a device
@@ -82,7 +85,7 @@ class Ports {
   void accept(TensorReady& ready);
   void accept(const CreditReturned& returned);
   void accept(const DataEnded& ended);
-  /// Accepts the messages that were held back for work on a device that is complete now.
+  /// Accepts the messages that were held back until work on a device is complete, if that work is complete now.
   void accept(const WorkCompleted& completed);
 
   std::uint64_t generation() const { return generation_; }
@@ -114,38 +117,42 @@ class Ports {
     return ended_run == run_ && !is_late(input) &&
            (wire.initial_tokens == 0 ? !has(input) : queue.size() <= wire.initial_tokens);
   }
-  /// Whether the process of the producer was lost in this run and all tensors that had been sent before are taken.
+  /// Whether the process of the input's producer was lost in this run and all tensors that the producer had sent before
+  /// the loss are taken.
   bool lost(std::uint32_t input) const { return inputs_[input].lost && drained(input); }
   /// Returns all tensors that an input holds, for an actor that uses no more of them in this run.
   void drain(std::uint32_t input);
 
   bool has_free(std::uint32_t output) const { return outputs_[output].slots.has_free(); }
   std::uint32_t free_slots(std::uint32_t output) const { return outputs_[output].slots.free_count(); }
-  /// Whether a consumer has refused the tensor that the slot, which is free now, carried last.
+  /// Whether a consumer has refused the tensor that a slot carried last, that is, has returned it unused. The slot must
+  /// be free.
   bool was_refused(std::uint32_t output, std::uint32_t slot) const { return outputs_[output].slots.was_refused(slot); }
   /// Takes a free slot of an output for a later send(). Throws Error if no slot is free.
   std::uint32_t take_slot(std::uint32_t output) { return outputs_[output].slots.take(); }
   /// For an actor on a device: removes and returns the events after which a free slot may be overwritten.
   std::vector<Event> take_last_uses(std::uint32_t output, std::uint32_t slot);
-  /// Throws Error, with `sender` as its place, if the tensor is null, or if the output has consumers and the tensor's
+  /// Throws Error, in the name of `sender`, if the tensor is null, or if the output has consumers and the tensor's
   /// shape or dtype differs from the plan. A batch may have any number of rows.
   void expect_planned(std::uint32_t output, const Tensor& tensor, const std::string& sender) const;
-  /// Sends a slot of take_slot() to all consumers, with a tensor, or with a failure in place of the tensor.
+  /// Sends a tensor to all consumers, or `failure` in its place if `failure` is not null. `slot` is a result of
+  /// take_slot().
   void send(std::uint32_t output, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
             const FailurePtr& failure);
-  /// For the proxy of another process: takes the slot and sends the tensor or the failure that has arrived from the
-  /// producer in that process, with the producer's stamp. Throws Error if the slot is not free.
+  /// For LinkActor, the proxy of the actors of another process: takes the slot and sends in it the tensor or the
+  /// failure that has arrived from the producer in that process, with the producer's stamp. Throws Error if the slot is
+  /// not free.
   void send_over(std::uint32_t output, std::uint32_t slot, const Stamp& stamp, const Tensor& tensor,
                  const FailurePtr& failure);
-  /// Sends the tokens with which a run begins: the tensors that were sent last in earlier runs, in the same slots and
-  /// with the same steps. Tokens of the first run have the steps before `first_step`. `tensor_of` returns the tensor of
-  /// a slot.
+  /// Sends the initial tokens of an output, with which a run begins: the tensors that were sent last in earlier runs,
+  /// in the same slots and with the same steps. In the first run n tokens lie in the slots 0 to n - 1 and have the n
+  /// steps before `first_step`. `tensor_of` returns the tensor to send in a slot.
   void send_tokens(std::uint32_t output, std::int64_t first_step,
                    const std::function<SentTensor(std::uint32_t slot)>& tensor_of);
   /// Sends DataEnded to the consumers: this output sends nothing more in this run.
   void end(std::uint32_t output) { end_over(output, stamp(0)); }
-  /// For the proxy of another process: sends DataEnded with the stamp of the producer in that process, which has ended,
-  /// or was lost together with the process.
+  /// For LinkActor: sends DataEnded with the stamp of the producer in the other process. The producer has ended its run
+  /// or, if `lost` is true, was lost with its process.
   void end_over(std::uint32_t output, const Stamp& stamp, bool lost = false);
   /// Whether every slot of the output is free.
   bool at_rest(std::uint32_t output) const {
@@ -155,7 +162,7 @@ class Ports {
 
   // ---- A range of ports
 
-  /// The number of inputs without a tensor and of outputs without a free slot.
+  /// The number of inputs without a tensor plus the number of outputs without a free slot.
   std::uint32_t blockers(const PortRange& ports) const;
   /// True if at least one input is drained.
   bool drained(const PortRange& ports) const;
@@ -173,9 +180,11 @@ class Ports {
 
   const InputWire& input_wire(std::uint32_t input) const { return inputs_[input].wire; }
   const OutputWire& output_wire(std::uint32_t output) const { return outputs_[output].wire; }
-  /// A text such as `waits for 'b' to return 'a'`, where 'b' is a consumer and 'a' the edge.
+  /// A text such as `waits for 'b' to return 'a'`, where 'b' is a consumer that holds a slot and 'a' the edge. If all
+  /// slots are free: `waits for a free slot of 'a'`.
   std::string awaited_credit(std::uint32_t output) const;
-  /// A text such as `waits for 'b' to send 'a'`, where 'b' is the producer and 'a' the edge.
+  /// A text such as `waits for 'b' to send 'a'`, where 'b' is the producer and 'a' the edge. If a message is held back
+  /// until a device has computed its tensor: `waits for the device to complete 'a' of 'b'`.
   std::string awaited_tensor(std::uint32_t input) const;
 
  private:
@@ -185,7 +194,7 @@ class Ports {
     std::uint64_t ended_run = 0;
     bool lost = false;
   };
-  /// A slot whose tensor the next run sends again as a token, and the step for which it was sent.
+  /// A slot whose tensor the next run sends again as a token, and the step for which the tensor was sent.
   struct Token {
     std::uint32_t slot;
     std::int64_t step;
@@ -193,7 +202,7 @@ class Ports {
   struct Output {
     OutputWire wire;
     OutputSlots slots;
-    std::vector<std::pair<std::uint32_t, Event>> last_uses;  // for a device: slot, end of its last use
+    std::vector<std::pair<std::uint32_t, Event>> last_uses;  // on a device: a slot, the end of a consumer's use
     std::vector<Token> tokens;  // for edges with initial tokens: the slots sent last, oldest first
   };
 
@@ -216,7 +225,8 @@ class Ports {
   std::uint64_t generation_ = 0;
   std::uint64_t run_ = 0;
   bool on_host_ = true;
-  // On the host: messages whose events are not done, and tensors that wait for an earlier tensor of the same input.
+  // Messages that an actor on the host holds back. `late_arrivals_` has tensors whose events are not done, or that wait
+  // for an earlier tensor of the same input; `late_credits_` has returned slots whose last use is not complete.
   std::list<TensorReady> late_arrivals_;
   std::list<CreditReturned> late_credits_;
   std::vector<Input> inputs_;

@@ -16,8 +16,8 @@ namespace troupe {
 
 namespace {
 
-/// For each task: the number of the task after the subgraph that begins with it; its own number if it cannot be
-/// captured.
+/// Returns, for each task, the number of the task after the subgraph that begins with this task; the task's own number
+/// if it cannot be captured.
 std::vector<std::size_t> ends_of_subgraphs(const Segment& segment) {
   const auto& plan = segment.plan();
   const auto& tasks = segment.tasks();
@@ -51,7 +51,7 @@ struct Launch {
   /// none.
   std::function<std::shared_ptr<const void>()> make;
 
-  /// The approximate duration, in bytes read or written. The start of a launch takes as long as 256 KiB.
+  /// The approximate duration, in bytes read or written. Starting a launch counts as much as 256 KiB.
   double cost() const {
     double cost = 1 << 18;
     for (const auto* ranges : {&reads, &writes})
@@ -84,8 +84,8 @@ Launch launch_of_copy(const Segment& segment, DeviceMemory& memory, std::uint32_
           }};
 }
 
-/// For each launch, the earlier launches that it must wait for, so that all results are those of launches one after the
-/// other; and its cost.
+/// Returns, for each launch, its cost and the numbers of the earlier launches for which it must wait, so that all
+/// results are as if the launches ran one after the other.
 std::vector<DependentLaunch> dependent_launches(const std::vector<Launch>& launches) {
   LaunchDependencies dependencies;
   std::vector<DependentLaunch> dependent;
@@ -105,8 +105,9 @@ void CapturedSubgraphs::start(const Key& key) {
   if (current_ == nullptr) current_ = &by_key_.add(key, {std::vector<Subgraph>(ends_.size())});
 }
 
-/// Captures the tasks that `launch_tasks` launches. If that fails, prints the reason and returns a Subgraph without
-/// work; none of the tasks has run then. Throws the fault of the stream if its earlier work has failed.
+/// Captures the tasks that `launch_tasks` launches. If the capture fails, prints the reason and returns a Subgraph
+/// without work; none of the tasks has run then. Throws the fault of the stream if the capture fails because earlier
+/// work on the stream has failed.
 CapturedSubgraphs::Subgraph CapturedSubgraphs::capture(Stream& stream, const std::function<Resources()>& launch_tasks) {
   stream.begin_capture();
   Subgraph subgraph;
@@ -114,7 +115,7 @@ CapturedSubgraphs::Subgraph CapturedSubgraphs::capture(Stream& stream, const std
   try {
     subgraph.resources = launch_tasks();
   } catch (const std::exception& error) {
-    // An error that the capture has not caused is thrown again, with its place, when the tasks run one by one.
+    // If the capture has not caused the error, the tasks throw it again, with its place, when they run one by one.
     obstacle = error.what();
   }
   try {
@@ -157,7 +158,8 @@ SegmentCapture::SegmentCapture(const Segment& segment, DeviceMemory& memory)
     copied_inside_.push_back(output.alias_port == kNone && !output.copies_parameter(segment.plan().edges[output.edge]));
 }
 
-/// Begins a firing, with the key of the bound arguments.
+/// Begins a firing. The key consists of the number of rows, the address of the scratch memory, the addresses of the
+/// bound inputs and the numbers of the bound slots.
 void SegmentCapture::start() {
   const auto& binding = segment_.binding();
   key_.assign({static_cast<std::uintptr_t>(binding.rows()), reinterpret_cast<std::uintptr_t>(segment_.scratch())});
@@ -181,9 +183,10 @@ std::size_t SegmentCapture::launch(std::size_t first) {
   return end;
 }
 
-/// Launches the tasks of a subgraph one by one while they are captured. A launch waits for earlier launches with which
-/// it conflicts in memory; other launches may run concurrently. With TROUPE_CAPTURE=chain each launch waits for the one
-/// before.
+/// Launches the tasks of a subgraph, and the copies of their outputs to the host, while the stream captures. A captured
+/// launch waits for earlier launches that access the same memory, unless both only read it; other launches may run
+/// concurrently. With TROUPE_CAPTURE=chain each launch waits for the one before. Returns the objects that the work
+/// needs.
 CapturedSubgraphs::Resources SegmentCapture::launch_tasks(std::size_t first, std::size_t end) {
   CapturedSubgraphs::Resources resources;
   const auto make = [&](const Launch& launch) {

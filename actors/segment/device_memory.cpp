@@ -26,8 +26,8 @@ Tensor DeviceMemory::make_slot(const SegmentMemorySetup& setup, const PlanEdge& 
   return Tensor(edge.info.shape.with_rows(setup.plan.max_rows), edge.info.dtype, setup.segment.place.device);
 }
 
-/// Makes the host slots of an output that is read on the host. Notes whether a message of the output needs an event: a
-/// consumer on the same stream needs none, since the order of launches takes its place.
+/// Makes the host slots of an output that is read on the host. Notes whether messages of the output need an event. A
+/// consumer on the same stream needs none, since its work is launched, and so runs, after the producer's work.
 void DeviceMemory::add_output(const SegmentMemorySetup& setup, const PlanEdge& edge, const SegmentStreams& streams) {
   const auto& plan = setup.plan;
   const auto& place = setup.segment.place;
@@ -94,8 +94,8 @@ void DeviceMemory::finish_firing() {
   uploads_.start();
 }
 
-/// A parameter in other memory changes only between the runs in which this segment reads it, so it is copied once a
-/// run.
+/// Copies every parameter that lies in other memory to the device, once a run. Such a parameter changes only between
+/// the runs in which this segment reads it.
 void DeviceMemory::refresh_parameters() {
   for (const auto& [ref, on_device] : parameter_copies_) copy_and_wait(store().borrowed(ref), on_device);
 }

@@ -10,13 +10,13 @@
 
 namespace troupe {
 
-/// The memory of a segment on a device with memory of its own. A firing only launches work. Tensors, parameters and
-/// constants in host memory or on another device are copied to the device. An output that is also read on the host has
-/// a pinned host slot for every slot on the device; each firing copies the output to it. Messages carry events, except
-/// between segments that share a stream.
+/// The memory of a segment on a device with memory of its own. The methods for a firing only launch work. Tensors,
+/// parameters and constants in host memory or on another device are copied to the device. An output that is also read
+/// on the host has a pinned host slot for every slot on the device; each firing copies the output to the host slot.
+/// Messages carry events for which the reader's stream waits, except between segments that share a stream.
 class DeviceMemory final : public SegmentMemory {
  public:
-  /// `reads_any_device`: a task reads inputs on any device, so arriving tensors are not copied.
+  /// `reads_any_device`: a task of the segment reads inputs on any device, so arriving tensors are not copied.
   DeviceMemory(const SegmentMemorySetup& setup, const SegmentStreams& streams, bool reads_any_device);
   /// May be called while launched work still runs. Host slots stay allocated until the copies to them are complete.
   ~DeviceMemory() override;
@@ -49,12 +49,12 @@ class DeviceMemory final : public SegmentMemory {
   bool reads_any_device_;
   Uploads uploads_;
   Tensor uploaded_;                                  // the result of the last receive() that copied
-  std::map<ParameterRef, Tensor> parameter_copies_;  // copies of parameters in other memory, as of the begin of the run
+  std::map<ParameterRef, Tensor> parameter_copies_;  // copies of parameters in other memory, renewed for each run
   std::map<const std::byte*, Tensor> constants_;     // copies of constants in other memory, by the original's address
   std::vector<std::vector<Tensor>> host_slots_;      // by output and slot, for consumers on the host
-  std::vector<bool> awaited_;                        // by output: a consumer is on another stream of a device
-  std::vector<bool> returned_late_;  // by port: slots return with an event, to a producer on another stream
-  bool records_firing_ = false;      // true if any port is returned late
+  std::vector<bool> awaited_;                        // by output: its messages need an event, for another stream
+  std::vector<bool> returned_late_;  // by port: the producer uses another stream, so slots return with an event
+  bool records_firing_ = false;      // true if returned_late_ has a true entry
   std::vector<bool> captured_;       // by output: captured work of this firing has computed it
   Event captured_end_;               // the event after the captured work
 };

@@ -29,8 +29,8 @@ SegmentBinding::SegmentBinding(std::int64_t rows, const Plan& plan, const Segmen
   }
 }
 
-/// Returns the next argument if it lies at the same place in every firing. For a port or a slot, returns an empty
-/// handle and notes the argument for set_input() or set_output().
+/// Returns the next argument if it lies at the same place in every firing. For an argument at a port or in a slot,
+/// notes its number for set_input() or set_output() and returns an empty handle.
 Tensor SegmentBinding::next_argument(const ArgumentPlace& place, SegmentMemory& memory) {
   const auto shape = place.info.shape.with_rows(rows_);
   const auto view_of = [&](const Tensor& tensor) { return tensor.view(shape, place.info.dtype, place.byte_offset); };

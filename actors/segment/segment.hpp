@@ -19,9 +19,9 @@ namespace troupe {
 
 class SegmentCapture;
 
-/// The arguments of all tasks of a segment for one number of rows, as views of the segment's memory. A firing sets the
-/// arguments at ports; it sets those in slots of outputs if it fills another slot than the firing before. Used on one
-/// thread at a time.
+/// The arguments of all tasks of a segment for one number of rows, as views of the segment's memory. A port is an edge
+/// over which tensors arrive. Each firing sets the arguments at ports. It sets the arguments in the slots of an output
+/// only if it fills another slot than the last firing with this binding. Used on one thread at a time.
 class SegmentBinding {
  public:
   /// `plan`, `layout` and `memory` must outlive this.
@@ -31,20 +31,20 @@ class SegmentBinding {
   /// The arguments of all tasks, task by task: first the inputs, then the outputs.
   std::span<const Tensor> arguments() const { return arguments_; }
 
-  /// Binds the tensor for a port that SegmentMemory::receive() has returned.
+  /// Binds `tensor`, a result of SegmentMemory::receive(), to the arguments at a port.
   void set_input(std::uint32_t port, const Tensor& tensor);
   /// Binds the slot of an output that this firing fills.
   void set_output(std::uint32_t output, std::uint32_t slot);
   /// The slot that is bound for an output.
   std::uint32_t slot_of(std::uint32_t output) const { return bound_slots_[output]; }
-  /// The tensor to send for a slot of an output. An output that is computed in place of a port's tensor becomes a view
-  /// of `port_tensor`, which other outputs ignore.
+  /// The tensor to send for a slot of an output. For an output that overwrites a port's tensor in place, sets the
+  /// result to a view of `port_tensor`; for other outputs `port_tensor` is ignored.
   const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
   const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot) const { return sent_[output][slot]; }
   /// Drops the tensors that are bound to ports.
   void release_inputs();
-  /// Appends the addresses of the bound inputs and the numbers of the bound slots. Together they identify the memory on
-  /// which the firing works.
+  /// Appends the addresses of the bound inputs and the numbers of the bound slots to a key. Together they identify the
+  /// memory of ports and outputs on which the firing works.
   void append_to(std::vector<std::uintptr_t>& key) const;
 
  private:
@@ -93,13 +93,14 @@ class Segment {
   SegmentMemory& memory() { return *memory_; }
   const SegmentBinding& binding() const { return *binding_; }
   const std::byte* scratch() const { return scratch_; }
-  /// The port whose tensors determine the number of rows of a firing, or kNone.
+  /// The port whose tensors determine the number of rows of a firing; kNone if no port has a batch axis.
   std::int32_t batch_port() const { return batch_port_; }
 
   /// Begins a firing of `rows` rows. Allocates if no binding is kept for this number of rows. Throws Error if the plan
   /// has no room for the rows.
   void start(std::int64_t rows, std::int64_t step);
-  /// Stores the collective that has arrived at a port from a conductor, for the tasks of this firing.
+  /// Stores, for the tasks of this firing, the collective that has arrived at a port. A conductor, the actor that
+  /// begins collectives for the ranks of a process, has sent it.
   void set_start(std::uint32_t port, const std::shared_ptr<CollectiveStart>& start) {
     tasks_.set_start(layout_.ports[port], start);
   }
@@ -109,17 +110,19 @@ class Segment {
   /// Binds the slot of an output that this firing fills.
   void set_output(std::uint32_t output, std::uint32_t slot) { binding_->set_output(output, slot); }
   Firing firing_of(std::size_t task) const;
-  /// Fires task i, or continues it if `continued`. Returns false if the task is not complete.
+  /// Fires task i, or continues it if `continued`. Returns false if the task is not complete. Counts the updates of the
+  /// parameters that the task changes.
   bool run_task(std::size_t i, bool continued);
   /// Launches the captured subgraph that begins with task i; captures it first if it is new. Returns the number of the
-  /// task after the subgraph; i if there is no such subgraph, and task i must be run by run_task().
+  /// task after the subgraph. Returns i if no subgraph begins with task i; run_task() must then run the task.
   std::size_t run_captured(std::size_t i);
-  /// Skips task i, because the step has failed before it.
+  /// Skips task i, because the step has failed before it. No captured subgraph is launched in the rest of the firing.
   void skip_task(std::size_t i, const FailurePtr& failure);
-  /// Makes the message for a slot of an output that this firing has computed. An output that is computed in place of a
-  /// port's tensor is sent as a view of `port_tensor`.
+  /// Makes the message for a slot of an output that this firing has computed. An output that overwrites a port's tensor
+  /// in place is sent as a view of `port_tensor`; for other outputs `port_tensor` is ignored.
   SentTensor sent_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
-  /// Ends a firing: drops the tensors and collectives that have arrived.
+  /// Ends a firing: drops the tensors and collectives that have arrived, and makes the events after which the tensors
+  /// of ports may be overwritten (SegmentMemory::last_use()).
   void finish();
   /// The number of handles to the tensor of a slot besides the segment's own: 0 once every consumer has dropped its
   /// handle.

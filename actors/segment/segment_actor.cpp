@@ -72,7 +72,8 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
   for (auto& segment : segments_) {
     segment.firing.reset(order.info.first_step);
     segment.ended = segment.finished = false;
-    // One blocker too many, so that a token that arrives before the blockers are counted below makes no segment ready.
+    // The count is one too many until the blockers are counted below, so that a token that arrives before makes no
+    // segment ready.
     segment.blockers = segment.ports.inputs + segment.ports.outputs + 1;
   }
   // All segments send their tokens before any of them counts its blockers, since a token may go to another segment of
@@ -180,8 +181,9 @@ void SegmentActor::work() {
     else
       fire(segment);
     if (ready_.empty()) break;
-    // Each message that waits in the mailbox resumes work() once it is handled. A source that could fire forever sends
-    // itself Continue, so that other actors get the thread, unless the thread is this actor's own.
+    // Each message that waits in the mailbox resumes work() once it is handled. After a firing of a source, which could
+    // go on forever, this actor sends itself Continue, so that other actors get the thread, unless the thread is this
+    // actor's own.
     if (!mailbox().empty()) break;
     if (setup_.busy_thread == nullptr && segment.is_source && !segment.firing.in_progress()) {
       if (!continuing_) tell(*this, this, Continue{});
@@ -257,8 +259,9 @@ void SegmentActor::end(State& segment) {
   report_if_finished(segment);
 }
 
-/// Ends the segments whose inputs are drained, one after the other. A segment that ends may drain the next one. A
-/// nested call for each would make the stack as deep as a chain of segments is long.
+/// Ends the segments of which an input is drained: all its tensors are taken, and no more arrive in this run. A segment
+/// that ends may drain an input of another segment. A nested call for each would make the stack as deep as a chain of
+/// segments is long.
 void SegmentActor::end_drained() {
   ending_ = true;
   while (!may_be_drained_.empty()) {

@@ -18,9 +18,9 @@ namespace troupe {
 /// The arguments with which a segment actor is spawned.
 struct ExecutorSetup {
   CheckedPlan plan;
-  /// The segments that the actor runs, by their numbers in the plan.
+  /// The indices in Plan::segments of the segments that the actor runs.
   std::vector<std::int32_t> segments;
-  /// The buffers that edges share, by PlanEdge::shared_buffer. Handles of other processes' buffers are empty.
+  /// The buffers that edges share, by PlanEdge::shared_buffer. A buffer of another process has an empty handle.
   std::vector<Tensor> shared_buffers;
   std::shared_ptr<SpawnContext> context;
   std::shared_ptr<ExecutorStatus> status;
@@ -35,10 +35,12 @@ struct ExecutorSetup {
   std::shared_ptr<BusyThreads> busy_thread = nullptr;
 };
 
-/// The executor: an actor that runs segments. In the grains per-op and chains it runs one segment on the host, all
-/// segments of a device, or all conductors of a process; in the grain fused it runs all segments of a place. It fires a
-/// segment when every input holds a tensor and every output has a free slot. Between two tasks of a segment it turns to
-/// its other segments if one of them is ready, or if a message waits that may make one ready.
+/// The executor: an actor that runs segments, each of which is a group of a plan's actors that fire together. In the
+/// grains per-op and chains it runs one segment on the host, all segments of a device, or all conductors of a process,
+/// which begin its collectives; in the grain fused it runs all segments of a place. A segment whose actor has
+/// PlanActor::alone has an executor of its own. The executor fires a segment when every input holds a tensor and every
+/// output has a free slot. Between two tasks of a segment it turns to its other segments if one of them is ready, or if
+/// a message waits that may make one ready.
 class SegmentActor final : public Participant {
  public:
   SegmentActor(caf::actor_config& config, ExecutorSetup setup);
@@ -50,7 +52,7 @@ class SegmentActor final : public Participant {
     idle,
     queued,   ///< in ready_: it can fire, or was interrupted between two tasks
     running,  ///< its tasks run now
-    pending,  ///< a task has fired and is not complete; Advance continues it
+    pending,  ///< a task has fired and is not complete; an Advance message continues it
   };
 
   /// A segment, its firings, and its state in the current run.
@@ -63,9 +65,10 @@ class SegmentActor final : public Participant {
     Phase phase = Phase::idle;
     /// The number of inputs without a tensor and of outputs without a free slot.
     std::uint32_t blockers = 0;
-    /// The segment fires no more in this run.
+    /// True once the segment fires no more in this run.
     bool ended = true;
-    /// The segment has ended, every slot of its outputs is free, and the work that it has launched is complete.
+    /// True once the segment has ended, every slot of its outputs is free, and the work that it has launched is
+    /// complete.
     bool finished = true;
   };
 
@@ -77,7 +80,8 @@ class SegmentActor final : public Participant {
   void on_stop() override;
   void describe(StallReport& report) override;
   caf::message_handler own_handlers() override;
-  /// A text that names the tensor, slot or work for which a segment waits.
+  /// A text that names the tensor, slot or work for which a segment waits, or says that the segment has ended, is
+  /// paused or is about to fire.
   std::string waits_for(const State& segment) const;
 
   // Changes of the ports.
@@ -114,7 +118,7 @@ class SegmentActor final : public Participant {
   bool sources_open_ = false;
   bool continuing_ = false;
   bool working_ = false;
-  std::vector<std::uint32_t> may_be_drained_;  // numbers of segments of which an input has ended
+  std::vector<std::uint32_t> may_be_drained_;  // indices in segments_, of segments of which an input has ended
   bool ending_ = false;
 };
 

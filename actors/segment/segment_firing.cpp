@@ -30,7 +30,7 @@ SegmentFiring::SegmentFiring(Segment& segment, Participant& actor, Ports& ports,
 }
 
 /// Calls a function that runs code of task number `task`. An exception becomes the failure of this step and all later
-/// steps of the run. EndRun is no failure: it is reported as the request to end the run.
+/// steps of the run, and is reported. EndRun is no failure: it is reported as the request to end the run.
 template <class Function>
 void SegmentFiring::guard(std::size_t task, Function function) {
   try {
@@ -49,7 +49,8 @@ void SegmentFiring::fail(std::size_t task, const std::exception_ptr& error) {
     failure_ = aborted.failure();
     actor_.report_failure(failure_);
   } catch (...) {
-    // A call may throw the error of earlier work on the device. The fault of the stream is the cause then.
+    // A call on a stream may throw the error of earlier work on the device. The fault of the stream is then the cause,
+    // and is reported in place of the thrown error.
     const auto fault = segment_.memory().stream().fault();
     const auto& actor = *segment_.tasks()[task].actor;
     failure_ = actor_.on_work_failed(
@@ -183,8 +184,8 @@ std::size_t SegmentFiring::run_traced() {
   return end;
 }
 
-/// Runs the next task or captured subgraph. Returns the number of the first task behind it, or task_ if the next task
-/// is not complete.
+/// Runs the next task, or the captured subgraph that begins with it; skips the task if the step has failed. Returns the
+/// number of the task after those that have run, or task_ if the next task is not complete.
 std::size_t SegmentFiring::run_some() {
   auto end = task_;
   if (!is_waiting_ && !failure_) guard(task_, [&] { end = segment_.run_captured(task_); });

@@ -46,8 +46,8 @@ void SegmentMemory::allocate_slots(const SegmentMemorySetup& setup) {
   }
 }
 
-/// The tensor of a slot: the parameter, a view of a shared buffer, or memory of its own. If this memory is not
-/// available, throws Error that names the producer.
+/// Returns the tensor of a slot: the parameter's memory, a view of a shared buffer, or newly allocated memory. If the
+/// allocation fails, throws Error that names the producer.
 Tensor SegmentMemory::slot_for(const SegmentMemorySetup& setup, const SegmentOutput& output) {
   const auto& edge = setup.plan.edges[output.edge];
   const auto shape = edge.info.shape.with_rows(setup.plan.max_rows);
@@ -70,8 +70,8 @@ SentTensor SegmentMemory::send(std::uint32_t output, std::uint32_t slot, const T
   return message_for(output, slot, tensor);
 }
 
-/// Brings a slot up to date: copies the parameter into it if slots hold copies, and notes the version of the parameter
-/// that is sent.
+/// Copies the output's parameter into the slot if slots hold copies of it. Notes the version of the parameter that is
+/// sent if the output carries a parameter with tokens.
 void SegmentMemory::refresh(Output& output, std::uint32_t slot) {
   if (output.copied_parameter != nullptr) copy(*stream_, parameter(*output.copied_parameter), output.slots[slot]);
   if (output.counter != nullptr) output.sent_version = output.counter->updates();

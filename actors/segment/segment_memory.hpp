@@ -43,8 +43,8 @@ class SegmentMemory {
   /// The stream on which the segment's work is launched; segments of one executor may share it.
   Stream& stream() const { return *stream_; }
   const Tensor& arena() const { return arena_; }
-  /// The slots of an output, with room for the plan's maximum number of rows. The handles are empty if the output is
-  /// computed in place of a port's tensor.
+  /// The slots of an output, with room for the plan's maximum number of rows. The handles are empty if the output
+  /// overwrites the tensor of a port, an edge over which tensors arrive.
   const std::vector<Tensor>& slots(std::uint32_t output) const { return outputs_[output].slots; }
   /// Scratch memory of at least `bytes`, for the kernels of all tasks. A later call with more bytes replaces it.
   std::byte* scratch(std::size_t bytes);
@@ -55,13 +55,13 @@ class SegmentMemory {
 
   // ---- A firing
 
-  /// Lets work that is launched from now on begin after the event, also the copy of `arrived` to the device.
+  /// Makes work that is launched from now on wait for the event, including the copy of `arrived` to the device.
   virtual void wait_for_input(const Event& event, const Tensor& /*arrived*/) { stream_->wait(event); }
   /// Returns the tensor that tasks read for one that has arrived at a port: `arrived`, or its copy on the segment's
   /// device. The result is valid until the next call. HostMemory throws Error if `arrived` is not in host memory.
   virtual const Tensor& receive(std::uint32_t port, const Tensor& arrived) = 0;
-  /// Makes the message for the tensor of a slot of an output, in a firing with `rows` rows, for all its consumers. If
-  /// the slots hold copies of a parameter, first copies the parameter's value into the slot.
+  /// Makes the message that all consumers get for `tensor`, the tensor in a slot of an output, in a firing with `rows`
+  /// rows. If the slots hold copies of a parameter, first copies the parameter's value into the slot.
   SentTensor send(std::uint32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows);
   /// Ends a firing. All its work must have been launched.
   virtual void finish_firing() {}
@@ -84,7 +84,7 @@ class SegmentMemory {
   bool is_busy() const;
 
  protected:
-  /// Allocates the arena. Throws Error that names the largest of its values if the memory is not available.
+  /// Allocates the arena. If that fails, throws Error that names the actor with the largest value in the arena.
   explicit SegmentMemory(const SegmentMemorySetup& setup);
 
   const std::string& name() const { return name_; }
@@ -115,7 +115,8 @@ class SegmentMemory {
   virtual SentTensor message_for(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) = 0;
   /// Sets copies of parameters to the values in the store.
   virtual void refresh_parameters() {}
-  /// Makes the slots of an output, which begin_run() has brought up to date, visible to all consumers.
+  /// Copies the slots of an output, which begin_run() has brought up to date, to wherever consumers read them, and
+  /// waits until the copies are complete.
   virtual void publish_slots(std::uint32_t /*output*/) {}
 
   Tensor slot_for(const SegmentMemorySetup& setup, const SegmentOutput& output);
@@ -131,7 +132,8 @@ class SegmentMemory {
   std::optional<Event> last_work_;
 };
 
-/// The memory of a segment on the host. Tasks read parameters, constants and tensors of other segments where they lie.
+/// The memory of a segment on the host. Tasks read parameters, constants and tensors of other segments without copies,
+/// in the memory where they lie.
 class HostMemory final : public SegmentMemory {
  public:
   explicit HostMemory(const SegmentMemorySetup& setup) : SegmentMemory(setup) { allocate_slots(setup); }

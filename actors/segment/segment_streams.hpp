@@ -10,20 +10,24 @@
 
 namespace troupe {
 
-/// The streams on which the segments of one executor launch their work. A segment has a stream of its own, or shares
-/// one with other segments if the plan says so. Used on one thread at a time.
+/// The streams on which the segments of one executor, the actor that runs them, launch their work. A segment has a
+/// stream of its own, or shares one with the other segments of the executor that have the same PlanSegment::stream.
+/// Used on one thread at a time.
 class SegmentStreams {
  public:
-  /// `segments` are the numbers, in the plan, of the executor's segments.
+  /// `segments` has the indices in Plan::segments of the segments that the executor runs.
   SegmentStreams(const Plan& plan, std::span<const std::int32_t> segments);
 
+  /// Returns the stream that the segment shares, which the first call for it makes, or a new stream if the segment
+  /// shares none.
   std::shared_ptr<Stream> of(const PlanSegment& segment);
-  /// True if two actors launch their work on one stream that segments share. The order of launches is then the order of
-  /// the work, without an event.
+  /// True if the segments of two actors share a stream. Their work then runs in the order of its launches, so messages
+  /// between them need no event. False for an actor that another executor runs, and for two actors of a segment that
+  /// shares no stream.
   bool share(ActorId a, ActorId b) const;
 
  private:
-  std::unordered_map<ActorId, std::int32_t> number_of_;  // by actor: PlanSegment::stream, if other segments share it
+  std::unordered_map<ActorId, std::int32_t> number_of_;  // by actor: PlanSegment::stream, unless it is kNone
   std::map<std::int32_t, std::shared_ptr<Stream>> shared_;
 };
 

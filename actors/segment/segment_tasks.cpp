@@ -20,7 +20,8 @@ void expect_task_for(const PlanActor& actor, const Task& task) {
                             "; place it on " + to_string(host_side(actor.place)));
 }
 
-/// The edge from a conductor to its collectives, if `actor` is this conductor or one of these collectives; else kNone.
+/// The edge from a conductor, the actor that begins a collective in its process, to its collectives, if `actor` is this
+/// conductor or one of these collectives; else kNone.
 EdgeId edge_of_start(const Plan& plan, const PlanActor& actor) {
   const auto is_collective = [&](const PlanConsumer& consumer) {
     return plan.actors[consumer.actor].role == ActorRole::collective;

@@ -15,18 +15,20 @@
 
 namespace troupe {
 
-/// The tasks of one segment, in the order in which they fire. Holds also, for each edge from a conductor to its
-/// collectives, the collective that the edge carries in the current firing. Used on one thread at a time.
+/// The tasks of one segment, in the order in which they fire. A conductor is the actor that begins a collective for the
+/// ranks of its process. For each edge from a conductor to its collectives, the object also holds the collective that
+/// the edge carries in the current firing. Used on one thread at a time.
 class SegmentTasks {
  public:
-  /// One task. Kept small, since a firing of a fused segment walks over an entry for each op.
+  /// One task with its place among the arguments. The struct is small, since a firing of a fused segment walks over an
+  /// entry for each op.
   struct Entry {
     std::unique_ptr<Task> task;
     const PlanActor* actor;
     /// The index of the task's first argument among the arguments of all tasks, and the numbers of its inputs and
     /// outputs. The outputs follow the inputs.
     std::uint32_t first_argument, inputs, outputs;
-    /// Numbers of the segment's outputs that this task computes, and that are sent when it is done.
+    /// Numbers of the segment's outputs that this task computes. They are sent when the task is complete.
     std::span<const std::int32_t> sends;
     /// Counters of the parameters that the task updates.
     std::vector<std::shared_ptr<UpdateCounter>> updates;
@@ -62,7 +64,7 @@ class SegmentTasks {
   std::shared_ptr<CollectiveStart> start_on(EdgeId edge) const;
   /// Ends a firing: drops the collectives of all edges.
   void drop_starts();
-  /// Marks every parameter that a task updates as half-written, because launched work of this run has failed.
+  /// Marks every parameter that a task updates as half-written. Called if launched work of this run has failed.
   void mark_failed() const;
   /// Marks every parameter that a task updates as abandoned: launched work may still write to it, and no actor waits
   /// for this work.

@@ -21,7 +21,8 @@ namespace troupe {
 
 namespace {
 
-// Slots of each output: the worker's current batch and the next one.
+// Slots of each output. A slot holds a tensor until the worker returns it: one for the worker's current batch and one
+// for the next batch.
 constexpr std::int32_t kAhead = 2;
 
 class BatchDispatcher final : public PortActor {
@@ -117,7 +118,8 @@ class BatchDispatcher final : public PortActor {
     return dispatch_ == Dispatch::first_free || sent_.empty();
   }
 
-  /// Like send_to_free(), to the workers and in the order of the recording.
+  /// Like send_to_free(), but each batch goes to the worker, and gets the sequence number, that the recording has for
+  /// it.
   bool send_as_recorded() {
     bool all = true;
     for (int worker = 0; worker < workers_; ++worker) {
@@ -129,7 +131,8 @@ class BatchDispatcher final : public PortActor {
     return all && (dispatch_ == Dispatch::first_free || sent_.empty());
   }
 
-  /// The next worker with room, round robin. Throws Error if all workers are lost.
+  /// Returns the next worker, round robin, that is not lost and has free slots in both of its outputs, or nothing.
+  /// Throws Error if all workers are lost.
   std::optional<int> next_free() {
     if (static_cast<int>(lost_.size()) == workers_) throw Error("dispatcher", "all workers are lost");
     for (int i = 1; i <= workers_; ++i) {
@@ -166,14 +169,14 @@ class BatchDispatcher final : public PortActor {
   const std::int64_t batch_rows_, batches_;  // batch_rows_: the largest number of rows of a batch
   std::vector<std::int32_t> order_;
   std::int64_t first_step_ = 0, first_batch_ = 0;
-  std::vector<std::int64_t> next_;     // the next batch to send: by worker with Dispatch::parts, else one for all
-  int last_ = 0;                       // the worker that got a batch last
+  std::vector<std::int64_t> next_;  // the next batch to send: by worker with Dispatch::parts, else one for all workers
+  int last_ = 0;                    // the worker that got a batch last
   std::int64_t sequence_numbers_ = 0;  // number of sequence numbers given in this run; unused with Dispatch::parts
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // by output and slot: the batch
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // batch, by output and slot of its info
   std::set<std::int64_t> refused_;
   std::set<int> lost_;
   std::size_t runs_ = 0;
-  std::int64_t end_batch_ = 0;                                               // batch limit of the recorded run
+  std::int64_t end_batch_ = 0;  // the batch after the last one of the recorded run
   std::vector<std::deque<std::pair<std::int64_t, std::int64_t>>> recorded_;  // by worker: batch and sequence number
 };
 

@@ -12,19 +12,20 @@ namespace troupe {
 enum class Dispatch {
   /// Every worker gets its part of every batch, like the replicas of a Mirrored strategy.
   parts,
-  /// A batch has as many rows as the first part has with `parts`. The batch goes whole to the next worker with free
-  /// slots. The epoch ends when all batches have been sent.
+  /// A batch has as many rows as the part of the first worker has with `parts`. The whole batch goes to the next worker
+  /// with free slots. The epoch ends when all batches have been sent.
   first_free,
-  /// Like first_free, but the epoch ends when all batch infos have been returned, so that no batch can be refused any
-  /// more.
+  /// Like first_free, but the epoch ends when the consumers have returned the batch infos of all batches, so that no
+  /// batch can be refused any more.
   until_used,
 };
 
 /// Adds a dispatcher, the source that sends workers the indices of the samples to load: each sample of an epoch once.
-/// It dispatches the data set that the spawn context has under the name `source`; the plan's attributes have the sizes
-/// of `data`. A step is a batch. Output 2 w carries the indices for worker w, int32[B], and output 2 w + 1 the batch
-/// info. If worker w refuses a batch info, the worker counts as lost and, except with Dispatch::parts, the batch goes
-/// to another worker.
+/// It dispatches the data set that the SpawnContext has under the name `source`. From `data` only the number of rows
+/// and the batch size are read, for the attributes of the actor in the plan. A step is a batch. Output 2 w carries the
+/// indices of B samples for worker w, int32 of shape [B], and output 2 w + 1 the BatchInfo. If a consumer refuses a
+/// batch info for worker w, the worker counts as lost and, except with Dispatch::parts, the batch goes to another
+/// worker.
 ActorId add_dispatcher(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed, int workers,
                        Dispatch dispatch, const Place& place);
 

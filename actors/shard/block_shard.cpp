@@ -60,7 +60,8 @@ class BlockShard final : public Shard {
     if (decode_) decode_->unbind(ShardUpdate::kSent);
   }
 
-  /// The gradients of a worker as a block. If workers encode gradients, the block is valid until the next call.
+  /// The gradients of a worker as a block. If workers send encoded gradients, the block is valid until the next call of
+  /// block_of() or drop_combined().
   Tensor block_of(int worker) {
     if (!decode_) return gradients(worker);
     decode_->bind(ShardUpdate::kSent, gradients(worker));
@@ -68,17 +69,19 @@ class BlockShard final : public Shard {
     return decode_->output(ShardUpdate::kBlock);
   }
 
-  /// Whether the update reads the block of the only worker itself in place of a copy: if the block has gradients of one
-  /// step, needs neither scaling nor compensation, and is large enough for the copy to take longer than the binding.
+  /// Whether the update is applied to the block of the only worker itself, without a copy: if the block has gradients
+  /// of one step, needs neither scaling nor compensation, and is large enough for the copy to take longer than the
+  /// binding.
   bool is_applied_as_it_is(const std::vector<int>& from) const {
     if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
     const auto& applied = batch(from.front());
     return applied.rows == applied.global_rows && update_.gradients().bytes() >= kCopiedBytes;
   }
 
-  /// Sets update_.gradients() to the sum of the workers' blocks: the gradient of the mean loss over the rows of all
-  /// these workers. A block is already divided by the global rows of its batch, so it is multiplied by these global
-  /// rows and divided by the rows of all these workers. A change from local steps is weighted by its share of the rows.
+  /// Sets update_.gradients() to the gradient of the mean loss over the rows of all workers in `from`: a weighted sum
+  /// of the workers' blocks. A worker has divided its block by the global rows of its batch, so the block is multiplied
+  /// by these global rows and divided by the rows of all workers in `from`. A change from local steps is weighted by
+  /// its share of the rows. Then corrects the sum by ConsistencyRule::compensation, if that is not 0.
   void sum(const std::vector<int>& from) {
     struct Rows {
       std::int64_t of_worker, global;
@@ -111,7 +114,8 @@ class BlockShard final : public Shard {
   std::optional<Program> decode_;
   Tensor as_it_is_;  // if set: the worker's block that is applied in place of a sum
   ParameterBlocks blocks_;
-  std::vector<ParameterBlocks::Block> answers_;  // by worker: the parameters from which it computes its next gradients
+  // By worker: the parameters that were sent last, from which the worker computes its next gradients.
+  std::vector<ParameterBlocks::Block> answers_;
 };
 
 }  // namespace

@@ -8,8 +8,8 @@ namespace troupe {
 
 /// Treatment of gradients whose staleness would exceed the bound of a ConsistencyRule.
 enum class LateGradients {
-  /// Answers and updates wait as long as they would make the gradient of another worker too stale, so no gradient is
-  /// late.
+  /// An answer to a request or an update waits as long as it would make the gradient of another worker too stale, so no
+  /// gradient is late.
   awaited,
   /// A gradient is dropped if its staleness exceeds the bound.
   dropped,
@@ -28,9 +28,9 @@ struct ConsistencyRule {
   /// The largest staleness with which a gradient is applied.
   std::int64_t staleness = 0;
   LateGradients late = LateGradients::awaited;
-  /// If not 0, a gradient g that was computed from parameters v is applied to parameters w as g + compensation g g (w -
-  /// v), element by element. Source: S. Zheng et al., Asynchronous stochastic gradient descent with delay compensation,
-  /// 2017.
+  /// If not 0, a gradient g that was computed from parameters v is applied to parameters w as g + compensation * g * g
+  /// * (w - v), element by element. Source: S. Zheng et al., Asynchronous stochastic gradient descent with delay
+  /// compensation, 2017.
   double compensation = 0.0;
 
   /// Every update is made of the gradients of all workers.
@@ -50,7 +50,8 @@ struct ConsistencyRule {
     return {.workers = workers, .staleness = kUnbounded, .compensation = compensation};
   }
 
-  /// Throws Error that names the value out of range.
+  /// Throws Error, with the reason, if a value is out of range. A quorum above 1 and below `workers` needs
+  /// LateGradients::dropped and a staleness of 0.
   void check() const;
 
   bool operator==(const ConsistencyRule&) const = default;

@@ -6,7 +6,8 @@ namespace troupe {
 
 namespace {
 
-// Slots of the output of parameters: the worker may still hold the parameters of its last batch.
+// Slots of the output of parameters. A slot holds a tensor until the worker returns it: one for the parameters that are
+// sent, one for those of the worker's last batch.
 constexpr std::int32_t kValueSlots = 2;
 
 class LocalShard final : public ReplicaParameters {
@@ -68,7 +69,7 @@ class LocalShard final : public ReplicaParameters {
 
   const std::int64_t steps_per_round_;
   std::optional<Arrival> base_;  // the parameters with which the round began; empty between rounds
-  bool requested_ = false;       // the base of the round was requested
+  bool requested_ = false;       // the shared shard was asked for the parameters of the round
   std::int64_t round_ = 0;
   std::int64_t first_step_ = 0;  // first step of the round
   std::int64_t first_rows_ = 0;  // rows() when the round began

@@ -15,8 +15,8 @@
 namespace troupe {
 
 /// The decisions of the shards and the dispatcher of a training that depend on the order in which messages arrive, run
-/// by run. An asynchronous training that repeats them, with the same numbers of workers and shards at any places, gets
-/// bit-identical parameters. Actors add their decisions while they train. Thread-safe.
+/// by run. An asynchronous training that repeats them, with the same numbers of workers and shards on any processes and
+/// devices, gets bit-identical parameters. Actors add their decisions while they train. Thread-safe.
 class Recording {
  public:
   /// `program` is a hash of the training program, `begin` a text that identifies the parameters with which the training
@@ -28,7 +28,7 @@ class Recording {
   void begin_run(const std::string& actor);
   /// Adds a decision of an actor to the run that begin_run() has begun. The actor defines the meaning of the numbers.
   void note(const std::string& actor, std::span<const std::int32_t> numbers);
-  /// Notes that a worker was lost. The training cannot be repeated then, and save() throws Error.
+  /// Notes that a worker was lost. Such a training cannot be repeated, so save() throws Error.
   void note_loss();
 
   /// The decisions of an actor in its run number `run`, counted from 0. Empty if the actor has made none, or had no
@@ -44,13 +44,13 @@ class Recording {
   std::vector<std::byte> encode_last_run() const;
   /// Throws Error if the bytes are damaged, are no recording, or have another version of the format.
   static Recording decode(std::span<const std::byte> bytes);
-  /// Appends the runs in an encoding from another process, such as that of encode_last_run(). Throws Error like
-  /// decode().
+  /// Appends the runs in an encoding from another process, such as that of encode_last_run(). Throws Error if the bytes
+  /// are damaged, are no recording, or have another version of the format.
   void add(std::span<const std::byte> bytes);
 
   /// Throws Error if the file cannot be written, or a worker was lost.
   void save(const std::filesystem::path& file) const;
-  /// Throws Error if the file cannot be read or is no recording.
+  /// Throws Error if the file cannot be read, is damaged, is no recording, or has another version of the format.
   static Recording load(const std::filesystem::path& file);
 
  private:
@@ -77,7 +77,7 @@ class ShardLog {
     return staleness_;
   }
 
-  /// Sets the step after the last one of the run.
+  /// Sets the step after the last one of the dispatcher's run.
   void note_end_step(std::int64_t step) {
     std::lock_guard lock(mutex_);
     end_step_ = step;
@@ -101,8 +101,8 @@ struct RunRecords {
   /// The actor repeats the decisions in this recording.
   std::shared_ptr<const Recording> replay = {};
 
-  /// Begins a run of an actor in `record`. Returns the decisions of the actor's run number `run` in `replay`, which the
-  /// actor repeats; empty without a replay.
+  /// Begins a run of an actor in `record`, if that is set. Returns the decisions of the actor's run number `run` in
+  /// `replay`, which the actor repeats; nothing if `replay` is null.
   std::vector<std::int32_t> begin_run(const std::string& actor, std::size_t run) const;
 };
 

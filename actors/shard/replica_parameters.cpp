@@ -32,8 +32,8 @@ void ReplicaParameters::on_run(const RunInfo&) {
   failure_ = nullptr;
 }
 
-/// The tensors that the update works on, in the order of ShardUpdate::stored(): those of the store, and new ones for
-/// parameters that do not lie in the store.
+/// The tensors that the update works on, in the order of ShardUpdate::stored(): those of the parameter store, and new
+/// ones for parameters that do not lie in the store.
 std::vector<Tensor> ReplicaParameters::memory() const {
   std::vector<Tensor> tensors;
   std::size_t held = 0;

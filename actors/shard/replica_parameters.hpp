@@ -12,12 +12,12 @@ namespace troupe {
 
 /// The update of one replica's parameters.
 struct ReplicaUpdate {
-  /// The graph of the update of one step; see ShardUpdate.
+  /// The graph that updates the parameters and the optimizer states from a block of gradients; see ShardUpdate.
   Graph update;
-  /// The parameters that the replica reads, in the order of a block.
+  /// The names of the parameters that the replica reads, in the order in which they lie in a block: one flat tensor.
   std::vector<std::string> parameters;
-  /// The parameters lie in the store. If false, the actor allocates memory for them, and a subclass sets them by
-  /// replace() before the first step. Optimizer state lies in the store in both cases.
+  /// If true, the parameters lie in the parameter store. If false, the actor allocates memory for them, and a subclass
+  /// must set them by replace() before the first step. Optimizer states lie in the store in both cases.
   bool parameters_in_store = true;
 };
 
@@ -27,8 +27,8 @@ struct ReplicaUpdate {
 /// then the outputs of the subclass. All actors of this kind in a plan make the same number of steps.
 class ReplicaParameters : public PortActor {
  public:
-  /// The ports of an actor that holds copy `copy` of the values in the store. The further inputs and outputs, those of
-  /// the subclass, come last.
+  /// The ports of an actor that holds copy number `copy` of the values in the parameter store. The further inputs and
+  /// outputs, those of the subclass, come last.
   static ExternalPorts ports(const ReplicaUpdate& update, int copy, const std::vector<TensorInfo>& further_inputs,
                              const std::vector<TensorInfo>& further_outputs);
   /// Shape and dtype of the flat block in which the parameters travel.
@@ -41,11 +41,11 @@ class ReplicaParameters : public PortActor {
   ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update);
 
   /// Called when the next batch info has arrived, before the replica gets parameters. Returns true if the step may
-  /// begin. After false the function is called again when a tensor arrives or a slot becomes free.
+  /// begin. After false the function is called again when a tensor arrives or a slot of an output becomes free.
   virtual bool prepare_step() { return true; }
   /// Called after step `step`, counted from the first of the run, to exchange parameters. Returns true if the exchange
   /// is complete, so that the next step begins with the current parameters. After false the function is called again
-  /// when a tensor arrives or a slot becomes free.
+  /// when a tensor arrives or a slot of an output becomes free.
   virtual bool exchange(std::int64_t step) = 0;
 
   /// Copies the parameters into a new block.

@@ -29,9 +29,9 @@ class RowExchange final : public PortActor {
     if (nothing_follows()) end();
   }
 
-  /// Whether no further step of the run can be carried out. Between two steps it is true when the indices or any shard
-  /// have ended. While gradients are awaited, it is true when the gradients have ended: a shard that does not fail ends
-  /// later.
+  /// Whether no further step of the run can be carried out. Between two steps this is true when the indices or any
+  /// shard have ended. While the actor waits for gradients, it is true when the gradients have ended. The end of a
+  /// shard does not count then: a shard that is not lost ends only after it has got the gradients.
   bool nothing_follows() const {
     if (waits_for_gradients_) return ended(kGradients);
     for (std::uint32_t i = 0; i < shards_.size(); ++i)
@@ -80,8 +80,8 @@ class RowExchange final : public PortActor {
     return true;
   }
 
-  /// Calls `work`. Reports any exception as a failure of the run and returns the failure. Returns null without an
-  /// exception.
+  /// Calls `work`. Reports an exception of `work` as a failure of the run and returns that failure. Returns null
+  /// without an exception.
   FailurePtr guarded(const std::function<void()>& work) {
     try {
       work();
@@ -119,7 +119,7 @@ class RowExchange final : public PortActor {
     const auto flag_offset = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
     std::vector<Tensor> parts;
     for (const auto count : rows_by_shard()) {
-      // A part without gradients has one row too, for loss_is_finite.
+      // The tensor for a shard without gradients has one batch row, too, to carry loss_is_finite.
       const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
       parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
       std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
@@ -143,7 +143,7 @@ class RowExchange final : public PortActor {
 
   const RowLookup lookup_;
   const std::vector<RowRange> shards_;
-  std::vector<std::size_t> owners_;  // by index of the step whose gradients are awaited: the shard that has the row
+  std::vector<std::size_t> owners_;  // for each index of the last rows sent: the position of the shard that has the row
   bool waits_for_gradients_ = false;
 };
 

@@ -10,12 +10,12 @@
 namespace troupe {
 
 /// A lookup of rows of a parameter that shards hold, and the layout of the tensors in which the rows and their
-/// gradients travel: one row of the parameter for each index, in the order of the indices. A shard that holds some of
-/// the rows sends and gets these alone, one after the other, in a tensor with filled_by() batch rows.
+/// gradients travel: one row of the parameter for each index, in the order of the indices. A shard that holds only some
+/// of the rows sends these rows, and gets their gradients, one after the other in a tensor with filled_by() batch rows.
 struct RowLookup {
   /// The parameter. A row is a slice along its first axis.
   TensorInfo parameter;
-  /// The indices: int32 or int64 [B, ...].
+  /// Shape and dtype of the indices: int32 or int64, with the batch as the first axis.
   TensorInfo indices;
   /// For each op of the model that looks up rows of the parameter, the number of its indices in a batch row.
   std::vector<std::int64_t> columns;
@@ -30,11 +30,12 @@ struct RowLookup {
   /// Returns float32 [B, indices_per_row() * width() + 1]: a batch row has the gradients of its rows of the parameter,
   /// then loss_is_finite of the replica, see ReplicaGradients.
   TensorInfo gradients() const { return {Shape{kBatch, indices_per_row() * width() + 1}, DType::float32}; }
-  /// Number of batch rows that `rows` rows of the parameter fill.
+  /// Number of batch rows of a tensor that holds `rows` rows of the parameter, indices_per_row() in each batch row; the
+  /// last batch row may hold fewer.
   std::int64_t filled_by(std::int64_t rows) const { return (rows + indices_per_row() - 1) / indices_per_row(); }
 
-  /// Throws Error, with `receiver` in front, if the tensor has fewer batch rows than `rows` rows of the parameter, or
-  /// their gradients, fill.
+  /// Throws Error, whose text begins with `receiver`, if the tensor has fewer than filled_by(rows) batch rows, so that
+  /// it cannot hold `rows` rows of the parameter or their gradients.
   void expect_filled(const Tensor& tensor, std::int64_t rows, const std::string& receiver) const;
 
   /// Offset of the n-th gradient in a tensor of gradients, in elements.
@@ -44,7 +45,7 @@ struct RowLookup {
   float loss_is_finite(const Tensor& gradients) const;
 };
 
-/// Reads int32 or int64 indices. Throws Error, with `place` in front, unless every index is in 0 .. rows - 1.
+/// Reads int32 or int64 indices. Throws Error, whose text begins with `place`, unless every index is in 0 .. rows - 1.
 std::vector<std::int64_t> read_indices(const Tensor& indices, std::int64_t rows, const std::string& place);
 
 }  // namespace troupe

@@ -33,7 +33,7 @@ class RowShard final : public Shard {
   struct LookedUp {
     std::vector<std::int64_t> rows;     // counted from the first row of this shard, in the order of the indices
     std::vector<std::int32_t> lookups;  // for each row, the position of its lookup in RowLookup::columns
-    Tensor sent;                        // the tensor that was sent, with the values of the rows
+    Tensor sent;                        // the tensor that the worker was sent, with the values of the rows
   };
 
   std::uint32_t indices_of(int worker) const { return further_inputs() + static_cast<std::uint32_t>(worker); }
@@ -105,8 +105,9 @@ class RowShard final : public Shard {
     if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
   }
 
-  /// Adds the gradients of a worker to sums_. The weight makes the sum the gradient of the mean loss over the batch
-  /// rows of all workers in the update: the worker has divided its gradients by the global rows of its batch.
+  /// Adds the gradients of `worker`, the worker at position `number` of the update, to sums_. The weight makes the sum
+  /// the gradient of the mean loss over the batch rows of all workers in the update: the worker has divided its
+  /// gradients by the global rows of its batch.
   void add_gradients(std::int32_t number, int worker, std::int64_t all_rows) {
     const auto global_rows = batch(worker).global_rows;
     sums_.add_weight(all_rows > 0 ? static_cast<float>(global_rows) / static_cast<float>(all_rows) : 1.0F);
@@ -118,8 +119,8 @@ class RowShard final : public Shard {
                  values + table_.lookup.gradient_offset(static_cast<std::int64_t>(i))});
   }
 
-  /// Corrects the sums by ConsistencyRule::compensation. `then` has the rows and values that the first worker of the
-  /// update was sent; other rows stay as they are.
+  /// Corrects the sums by ConsistencyRule::compensation. `then` has the rows, and their values, that the first worker
+  /// of the update was sent. The sums of other rows stay unchanged.
   void compensate(const LookedUp& then) {
     const auto factor = static_cast<float>(rule().compensation);
     const auto width = static_cast<std::size_t>(table_.lookup.width());
@@ -168,7 +169,8 @@ class RowShard final : public Shard {
   // By position of an index in its batch row: the position of the index's lookup in RowLookup::columns.
   std::vector<std::int32_t> lookup_of_column_;
   ShardUpdate update_;
-  std::vector<Tensor> chunk_;  // the rows that one update takes, in the order of ShardUpdate::stored()
+  // By position in ShardUpdate::stored(): the rows that one run of the update's graph reads and writes.
+  std::vector<Tensor> chunk_;
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;

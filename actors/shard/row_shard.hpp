@@ -12,27 +12,29 @@
 
 namespace troupe {
 
-/// The rows of a parameter that a shard has, and their update.
+/// The rows of a parameter that a shard has, and the update of these rows.
 struct RowUpdate {
   RowLookup lookup;
-  /// The graph of the update of chunk_rows() rows of the parameter; see ShardUpdate. Every state must have the shape of
-  /// the parameter, and the update of a row must depend on that row alone.
+  /// The graph that updates chunk_rows() rows of the parameter and its states from their gradients; see ShardUpdate.
+  /// Every state must have the shape of the parameter, and the update of a row must depend on that row alone.
   Graph update;
   /// The parameter's name in `update`.
   std::string parameter;
-  /// The rows in the store that the shard holds of the parameter and its states, in the order of ShardUpdate::stored().
+  /// The copies in the parameter store of the shard's rows: of the parameter and its states, in the order of
+  /// ShardUpdate::stored().
   std::vector<HeldParameter> held;
 
   /// The rows of the parameter that the shard has.
   RowRange rows() const { return held.front().rows.value(); }
 };
 
-/// The number of rows of a parameter that one update takes, small enough for these rows to stay in a cache.
+/// The number of rows of a parameter that one run of RowUpdate::update takes, small enough for these rows to stay in a
+/// cache.
 std::int64_t chunk_rows(const TensorInfo& parameter);
 
 /// Adds a shard of a parameter of which workers look up rows; see add_shard(). A worker gets the rows that it looks up,
-/// and sends gradients of these. Rows without a gradient keep their value and state. Further inputs: the indices, from
-/// each worker.
+/// and sends the gradients of these rows. Rows without a gradient keep their value and state. The further inputs of the
+/// shard are the indices, one input for each worker.
 ActorId add_row_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
                       const RowUpdate& table, int followers);
 

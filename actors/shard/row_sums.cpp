@@ -7,7 +7,8 @@ namespace troupe {
 
 namespace {
 
-/// Removes from the front of `places`, and returns, all places with the same `key`: row, worker or lookup.
+/// Removes from the front of `places` the places that have the same `key` as the first one, and returns them. `key` is
+/// Place::row, Place::worker or Place::lookup.
 template <class Number>
 std::span<const RowSums::Place> take_group(std::span<const RowSums::Place>& places, Number RowSums::Place::*key) {
   const auto differs = [&](const RowSums::Place& place) { return place.*key != places.front().*key; };

@@ -13,7 +13,8 @@ class RowSums {
  public:
   explicit RowSums(std::int64_t width) : width_(static_cast<std::size_t>(width)) {}
 
-  /// The gradient of a row for one index. The `width` elements of `gradient` must live until sum().
+  /// The gradient for one index, which is added to the sum of its row. The `width` elements of `gradient` must live
+  /// until sum() has returned.
   struct Place {
     std::int64_t row;
     std::int32_t worker;  ///< workers are summed in ascending order
@@ -24,7 +25,7 @@ class RowSums {
   void add(const Place& place) { places_.push_back(place); }
   /// Adds the factor of one worker's gradients in the sum. The n-th call is for worker n, counted from 0.
   void add_weight(float weight) { weights_.push_back(weight); }
-  /// Computes the sums.
+  /// Computes the sums from all added gradients. Every worker in them must have a weight.
   void sum();
 
   /// The rows with a gradient, ascending.

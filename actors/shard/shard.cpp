@@ -8,7 +8,8 @@ namespace troupe {
 
 namespace {
 
-// Slots of an output of parameters: the worker may still hold the parameters of its last batch.
+// Slots of an output of parameters. A slot holds a tensor until the worker returns it: one for the parameters that are
+// sent, one for those of the worker's last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
 
@@ -57,7 +58,7 @@ void Shard::take_events() {
   }
 }
 
-/// Whether every shard that follows has room for an event.
+/// Whether the outputs to all shards that follow this shard have a free slot for an event.
 bool Shard::can_tell() const {
   for (auto output = workers(); output < outputs(); ++output)
     if (!has_free(output)) return false;
@@ -105,8 +106,8 @@ void Shard::refuse_request(std::uint32_t from) {
   requests.pop_back();
 }
 
-/// Notes lost workers, and refuses their requests that were not answered. An answered request stays until an event of
-/// protocol_ applies its gradient, if that has arrived, or drops it.
+/// Notes lost workers, and refuses the batch infos of their requests that were not answered. An answered request stays
+/// until an event of protocol_ applies its gradient, if that has arrived, or drops the request.
 void Shard::take_losses() {
   for (std::uint32_t i = 0; i < workers(); ++i) {
     auto& worker = workers_[i];
@@ -180,7 +181,7 @@ void Shard::fail_with_exception() {
 
 void Shard::answer(int number) {
   const auto output = static_cast<std::uint32_t>(number);
-  if (worker(number).requests.empty()) return;  // the worker was lost
+  if (worker(number).requests.empty()) return;  // the worker was lost, so its request was refused
   worker(number).answered = true;
   const auto step = worker(number).requests.front().info.step;
   if (!failure_) return send_answer(number, step);

@@ -14,14 +14,15 @@
 
 namespace troupe {
 
-/// The options that all shards of a plan have in common.
+/// The options of a shard. All shards of a plan have the same `rule` and `shared_steps`.
 struct ShardOptions {
   ConsistencyRule rule;
-  /// True: a step is a batch of which each worker computes a part. False: a step is a batch of one worker.
+  /// If true, a step is a batch of which each worker computes a part. If false, a step is a batch of one worker.
   bool shared_steps = true;
-  /// The shard repeats the events that the leading shard sends to its last input.
+  /// If true, the shard decides nothing: it repeats the events of the leading shard, the one that decides for all
+  /// shards. The events arrive at its last input.
   bool follows = false;
-  /// The log and the recordings. Set from the spawn context when the shard is spawned.
+  /// The log and the recordings. Set from the SpawnContext when the shard is spawned.
   RunRecords records = {};
 };
 
@@ -29,9 +30,9 @@ struct ShardOptions {
 /// requests for parameters and applies the workers' gradients by its ConsistencyRule. A subclass defines which
 /// parameters the shard has and how they travel.
 ///
-/// If a worker is lost, the shard refuses the batch infos of that worker for which no gradient has arrived. If another
-/// worker computes the batch again, its gradient is dropped if this shard has already applied or dropped a gradient of
-/// the batch.
+/// If a worker is lost, the shard refuses the batch infos of that worker for which no gradient has arrived. Another
+/// worker may then compute the batch again, unless workers share steps. If this shard has already applied or dropped a
+/// gradient of the batch, it drops the new one.
 ///
 /// Inputs: for each worker, the batch infos of its batches, which are the worker's requests; gradients from each
 /// worker; the further inputs, those of the subclass; the events of the leading shard, if this shard follows. Outputs:
@@ -59,12 +60,13 @@ class Shard : public PortActor {
   /// Combines the gradients of these workers. The list is empty if all workers of the update were lost. Must not write
   /// to a parameter.
   virtual void combine(const std::vector<int>& from) = 0;
-  /// Applies the combined gradients as update `number`.
+  /// Applies the combined gradients as update `number`, the version of the parameters before the update.
   virtual void apply(std::int64_t number) = 0;
   /// Drops the handles that combine() keeps to gradients of workers, before the gradients are given back to their
   /// producers. Also called if combine() or apply() has thrown.
   virtual void drop_combined() {}
-  /// Called when the gradient of the worker's answered request has been applied or dropped, or was lost.
+  /// Called when the gradient of the worker's answered request has been applied or dropped, or when the lost worker
+  /// sends none.
   virtual void forget_answer(int /*worker*/) {}
   /// Called when the worker was lost: nothing more arrives from it in this run.
   virtual void on_lost(int /*worker*/) {}
@@ -114,7 +116,7 @@ class Shard : public PortActor {
   std::size_t runs_ = 0;
   ShardProtocol protocol_;
   std::vector<Worker> workers_;
-  // Steps whose gradients were applied or dropped. Not used if workers share steps.
+  // Steps whose gradients were applied or dropped. Not read if workers share steps.
   std::set<std::int64_t> finished_;
   FailurePtr failure_;
 };
@@ -127,8 +129,8 @@ struct ShardPorts {
 };
 
 /// Adds a shard to a plan, with the inputs and outputs of Shard, and outputs for `followers` shards that follow it. The
-/// caller must connect the inputs and add the parameters to the plan. `spawn` spawns the shard from the options;
-/// ShardOptions::records is then set from the spawn context.
+/// caller must connect the inputs and add the parameters to the plan. `spawn` spawns the shard from `options`, in which
+/// ShardOptions::records has been set from the SpawnContext.
 ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
                   const ShardPorts& ports, int followers,
                   std::function<caf::actor(caf::actor_system&, ShardOptions)> spawn, PlanTask task);

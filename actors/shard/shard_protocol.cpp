@@ -190,8 +190,8 @@ std::size_t ShardProtocol::gradients_of_update() const {
   return std::clamp<std::size_t>(workers.size(), 1, quorum);
 }
 
-/// Whether no gradient in `in_flight` exceeds the bound if they are applied in this order, one in each version from
-/// `version` on. Always true for a rule that drops late gradients, has a quorum above 1, or has no bound.
+/// Whether no gradient in `in_flight` exceeds the staleness bound if all are applied in this order, one in each version
+/// from `version` on. Always true for a rule that drops late gradients, has a quorum above 1, or has no bound.
 bool ShardProtocol::keeps_bounds(const std::vector<InFlight>& in_flight, std::int64_t version) const {
   if (rule_.late == LateGradients::dropped || rule_.quorum > 1 || rule_.staleness == ConsistencyRule::kUnbounded)
     return true;

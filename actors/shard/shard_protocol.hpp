@@ -43,12 +43,13 @@ struct ShardEvent {
   static std::vector<ShardEvent> from_numbers(std::span<const std::int32_t> numbers);
 };
 
-/// Decides the next event of a shard: by the shard's ConsistencyRule, or as the leading shard or a recording has
-/// decided. The protocol keeps the state of requests and gradients; it has no access to actors and tensors.
+/// Decides the next event of a shard: by the shard's ConsistencyRule, or as the leading shard (the one that decides for
+/// all shards) or a recording has decided. A ShardProtocol keeps the state of requests and gradients; it has no access
+/// to actors and tensors.
 ///
 /// A worker sends every shard a request for parameters, with the same sequence number. After a shard's answer the
-/// worker's gradient is in flight at that shard until it is applied or dropped. A worker has at most one gradient in
-/// flight at a shard.
+/// worker's gradient is in flight at that shard until the gradient is applied or dropped. A worker has at most one
+/// gradient in flight at a shard.
 ///
 /// With LateGradients::awaited no gradient is dropped. Let v be the current version. The gradients in flight, oldest
 /// first, can be applied in the versions v, v + 1, ...; an answer or an update waits if a gradient would afterwards
@@ -76,16 +77,17 @@ class ShardProtocol {
   bool requested(int worker, std::int64_t number, bool counts = true);
   /// Notes that no further request arrives in this run.
   void requests_ended() { requests_ended_ = true; }
-  /// Notes that the gradient of a worker has arrived. Throws Error if the worker has none in flight, or if it has
-  /// arrived already.
+  /// Notes that the gradient of a worker has arrived. Throws Error if the worker has no gradient in flight, or if that
+  /// gradient has arrived already.
   void pushed(int worker);
   /// Notes that a worker was lost: nothing more arrives from it in this run.
   void lost(int worker);
   /// Adds an event for Mode::follows. The shard repeats the events in the order of these calls.
   void follow(ShardEvent event) { to_follow_.push_back(std::move(event)); }
 
-  /// Returns the next event, if one is possible now, after noting its effects; an update increments the version. Only
-  /// workers for which `has_room` returns true are answered.
+  /// Returns the next event, if one is possible now, after noting its effects; an update increments the version.
+  /// `has_room` returns whether the shard can send parameters to a worker now: the output to the worker has a free
+  /// slot, and all inputs that the answer needs have arrived. Other workers are not answered.
   std::optional<ShardEvent> next(const std::function<bool(int worker)>& has_room);
   /// The staleness of each gradient of the last event: the number of updates between the answer and the event.
   /// Gradients that have not arrived or do not count are left out.

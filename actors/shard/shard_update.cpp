@@ -14,7 +14,7 @@ namespace troupe {
 
 namespace {
 
-// Batch rows of the program. Any number does, since the graph of an update has no batch axis.
+// Batch rows of the program. Any number works, since the graph of an update has no batch axis.
 constexpr std::int64_t kRows = 1;
 // Position of the number of rows in a block from change_since(): in the padding behind loss_is_finite.
 constexpr std::size_t kRowsAt = 1;

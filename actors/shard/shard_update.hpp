@@ -13,13 +13,14 @@
 namespace troupe {
 
 /// The parameters of one shard and the program that updates them in place. Parameters travel in one flat block. A block
-/// of gradients begins with the scalar loss_is_finite, 0 or negative; see ReplicaGradients. pack_offsets() gives the
-/// offset of each value in a block.
+/// of gradients begins with the scalar loss_is_finite: 0, or negative if the loss of a replica is not finite; see
+/// ReplicaGradients. pack_offsets() gives the offset of each value in a block.
 class ShardUpdate {
  public:
-  /// The graph's input for the sum of the gradient blocks. The graph's other input is the batch info.
+  /// Name of the graph's input for the block of gradients. The graph's other input is the batch info.
   static constexpr const char* kGradients = "gradients";
-  /// Input and output of the graph that decodes gradients, if workers send them encoded.
+  /// Names in the graph that decodes gradients, if workers send them encoded: kSent is the input, a worker's encoded
+  /// gradients, and kBlock is the output, the block of gradients.
   static constexpr const char *kSent = "sent", *kBlock = "block";
 
   /// `order` names the parameters of a block. The graph may update further values, such as optimizer state. Throws
@@ -42,12 +43,12 @@ class ShardUpdate {
   TensorInfo parameter_block() const { return {Shape{parameter_offsets_.back()}, DType::float32}; }
   TensorInfo gradient_block() const { return {Shape{gradient_offsets_.back()}, DType::float32}; }
 
-  /// Copies the parameters into a block.
+  /// Copies the parameters from the bound tensors into a block.
   void pack(const Tensor& block) const;
-  /// Copies the parameters from a block.
+  /// Copies the parameters from a block into the bound tensors.
   void unpack(const Tensor& block) const;
-  /// Returns a block of gradients with the parameters in an older block minus the current ones, and with `rows`, the
-  /// number of batch rows that have made the change. loss_is_finite is 0.
+  /// Returns a block of gradients that holds the parameters in the older block `parameters_then` minus the current
+  /// ones, and `rows`, the number of batch rows that have made the change. loss_is_finite is 0.
   Tensor change_since(const Tensor& parameters_then, std::int64_t rows) const;
   /// The number of batch rows in a block from change_since().
   static std::int64_t rows_of_change(const Tensor& gradients);
@@ -57,14 +58,14 @@ class ShardUpdate {
   void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share) const;
-  /// The block of gradients that apply(number) applies.
+  /// The block of gradients by which apply(number) updates the values.
   const Tensor& gradients() const { return gradients_; }
-  /// Corrects gradients() by ConsistencyRule::compensation, with its `factor`. The block has the parameters from which
-  /// the gradients were computed.
+  /// Corrects gradients() by delay compensation with `factor`, see ConsistencyRule::compensation. The block
+  /// `parameters_then` has the parameters from which the gradients were computed.
   void compensate(const Tensor& parameters_then, float factor) const;
-  /// Updates the values by gradients(). The graph reads `number` as the step in its batch info.
+  /// Updates the values in place by gradients(). The graph reads `number` as the step in its batch info.
   void apply(std::int64_t number);
-  /// Updates the values by another block of gradients, without copying it.
+  /// Like apply(number), with another block of gradients in place of gradients(). Does not copy the block.
   void apply(const Tensor& gradients, std::int64_t number);
 
  private:
@@ -91,7 +92,7 @@ class ParameterBlocks {
   Block now(const ShardUpdate& parameters);
   /// Notes that the parameters have changed, so that the next now() makes another copy.
   void changed() { now_ = nullptr; }
-  /// Keeps the block from being reused until freed() is called for the slot over which it was sent.
+  /// Keeps the block from being reused until freed() is called for the output and slot over which the block was sent.
   void sent(std::uint32_t output, std::uint32_t slot, Block block) { sent_[{output, slot}] = std::move(block); }
   void freed(std::uint32_t output, std::uint32_t slot) { sent_.erase({output, slot}); }
 
@@ -101,7 +102,8 @@ class ParameterBlocks {
   Block now_;
 };
 
-/// A hash of the ops, attributes and parameters of an update, for the attributes of a plan's actor.
+/// Returns a hash of the ops, attributes and parameters of an update. The plan has it as an attribute of the shard's
+/// actor, so that plans with different updates differ.
 std::int64_t identity_of_update(const Graph& update);
 
 }  // namespace troupe

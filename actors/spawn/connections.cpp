@@ -11,9 +11,10 @@ namespace troupe {
 
 namespace {
 
-/// Returns the ends of a communicator on devices, in the order of its processes. The ends are made on threads of their
-/// own, because making one waits for the others. If one fails, `check` ends the waits of the others, and the exception
-/// of the first failure is thrown.
+/// Makes a communicator on devices for a plan all of whose parts are in this process. Returns an end for each process
+/// of the communicator, in the order of processes_of(). Each end is made on a thread of its own, because making an end
+/// waits for the other ends. If making one fails, `check` ends the waits of the others, and the exception of the first
+/// failure is thrown.
 std::vector<std::shared_ptr<Communicator>> make_device_ends(const PlanCommunicator& named) {
   const auto processes = processes_of(named);
   const auto across = make_local_group(static_cast<int>(processes.size()));

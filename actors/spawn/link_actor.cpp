@@ -12,10 +12,11 @@ namespace troupe {
 
 namespace {
 
-/// FrameHeader::step of a credit whose tensor was refused.
+/// FrameHeader::step of a FrameType::credit_returned frame if a consumer has refused the tensor. Without a refusal it
+/// is 0.
 constexpr std::int64_t kRefused = 1;
-/// Size of a payload in bytes from which on the actor pauses after reading it: reading takes long, and other actors
-/// must not wait for several payloads.
+/// Size in bytes of a large payload. After reading a large payload the actor pauses: reading takes long, and other
+/// actors must not wait for several payloads.
 constexpr std::size_t kLarge = std::size_t{256} << 10;
 
 class LinkActor final : public Participant {
@@ -55,12 +56,13 @@ class LinkActor final : public Participant {
       do_without_peer();
     else if (next_link_)
       take_peer_back();
-    // Initial tokens may have arrived before this order. They are sent now.
+    // Initial tokens may have arrived before this order. They are sent to the other part now.
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
-    // The peer may have been lost after the run control gave the order: the outputs of this run end, too.
+    // The other part may have been lost after the run control gave the order. The outputs end in this run, too.
     if (peer_is_lost_) end_all_outputs();
-    // The proxy reports at once that it has finished the run. The run goes on nevertheless while a slot is in use,
-    // since the producer of the slot finishes only when it has all its slots back.
+    // This actor, the proxy for the other part, reports at once that it has finished the run. The run goes on
+    // nevertheless while a slot of an edge is in use: the producer of the slot finishes only when it has all its slots
+    // back.
     report_finished();
     return kLastStep;
   }
@@ -103,7 +105,8 @@ class LinkActor final : public Participant {
         frame.payload = arrival.tensor;
         frame.guard = guard_;
       }
-      // Holds the slot until the other part returns it, so that the producer does not write to the tensor.
+      // The arrival in sent_ holds the slot until the other part returns it, so the producer does not write to the
+      // tensor.
       sent_[{input, arrival.slot}] = std::move(arrival);
       send_frame(frame);
     }
@@ -125,8 +128,9 @@ class LinkActor final : public Participant {
     return {type, edge, static_cast<std::int32_t>(slot), 0, ports_.generation(), static_cast<std::int64_t>(run_), step};
   }
 
-  /// The lowest number is sent first, in the order in which the tensors are used: earlier steps first, and within a
-  /// step the edges in the order of the plan, which lists producers before consumers.
+  /// Returns the priority of a frame; frames with lower numbers are sent first. Tensors are sent in the order in which
+  /// they are used: earlier steps first, and within a step the edges in the order of the plan, which lists producers
+  /// before consumers.
   static std::int64_t priority_of(EdgeId edge, std::int64_t step) { return (step << 20) + edge; }
 
   void send_frame(const Frame& frame) {
@@ -156,8 +160,8 @@ class LinkActor final : public Participant {
 
   void go_on_later() { post(caf::actor_cast<caf::actor>(this), caf::tick_atom_v); }
 
-  /// Continues to read frames after the pause that follows a large tensor. Lets mail that arrived during the pause,
-  /// such as tensors from the consumers of the large tensor, be handled first, but only once in a pause.
+  /// Continues to read frames after the pause that follows a large tensor. If mail arrived during the pause, such as
+  /// tensors from the consumers of the large tensor, first lets that mail be handled, but only once in a pause.
   void read_on() {
     if (!mailbox().empty() && !std::exchange(lets_pass_, true)) return go_on_later();
     pauses_ = lets_pass_ = false;
@@ -217,15 +221,17 @@ class LinkActor final : public Participant {
     const auto cause = link_->failure();
     link_.reset();
     if (node_.expendable) return do_without_peer();
-    // The other part was stopped and has closed the link in order. That is no failure of the link: the run may have
-    // ended there a moment before it ends here, and otherwise the run control learns that the part has left.
+    // The other part was stopped and has closed the link in order, which is no failure of the link. The run may have
+    // ended there a moment before it ends here. If it has not ended, the run control learns over a link of its own that
+    // the part has left.
     if (!cause || cause->kind == FailureKind::aborted) return;
     const auto process = "process " + std::to_string(node_.peer);
     lose_peer(failure_of_process(node_.peer, "[link] " + process + " died or was cut off: " + cause->what, cause));
   }
 
-  /// Goes on without the other part: gives all slots that the other part holds back to the producers in this part, and
-  /// ends the edges that come from the other part.
+  /// Goes on without the other part: drops the link, withdraws the payloads that were sent over it, returns all slots
+  /// that the other part holds to the producers in this part, drains the inputs, and ends the edges that come from the
+  /// other part.
   void do_without_peer() {
     peer_is_lost_ = true;
     link_.reset();
@@ -252,12 +258,12 @@ class LinkActor final : public Participant {
   std::shared_ptr<Link> link_, next_link_;
   /// Lets the other part read sent payloads in this process's memory until withdraw() is called.
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
-  std::map<std::uint32_t, std::int64_t> last_priority_;  // by input
-  std::map<std::uint32_t, std::uint64_t> ended_;         // by output: the last run in which it ended
+  std::map<std::uint32_t, std::int64_t> last_priority_;  // by input: priority of the tensor sent last
+  std::map<std::uint32_t, std::uint64_t> ended_;         // by output: the last run in which the output ended
   bool peer_is_lost_ = false;
   bool pauses_ = false, lets_pass_ = false;
   std::map<EdgeId, std::uint32_t> input_of_, output_of_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival> sent_;  // by input and slot
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival> sent_;  // by input and slot: sent, not yet returned
   std::uint64_t run_ = 0;
 };
 

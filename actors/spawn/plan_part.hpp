@@ -25,11 +25,11 @@ struct SpawnedTogether {
   std::shared_ptr<Trace> trace;
 };
 
-/// The actors of one process of a plan: the executors of the segments in that process, the proxies for other processes,
-/// and the supervisor of the executors and proxies.
+/// The actors of one process of a plan: the executors, which run the segments in that process, the proxies for other
+/// processes, and the supervisor of the executors and proxies.
 class PlanPart {
  public:
-  /// `links` holds, by process, this part's end of the link to every other part with which it shares edges.
+  /// `links` holds, by process, this part's end of the link to each other part with which this part shares edges.
   PlanPart(const Runtime& runtime, SpawnedTogether together, int process, SpawnContext context,
            std::map<int, std::shared_ptr<Link>> links);
   PlanPart(const PlanPart&) = delete;
@@ -37,8 +37,8 @@ class PlanPart {
   /// Orders the actors to stop, if order_stop() has not been called. Does not wait for them.
   ~PlanPart();
 
-  /// Borrows from the part's store the parameters that its actors read and write. Throws Error like
-  /// ParameterStore::borrow(), or if the tensor of a parameter was replaced since the part was spawned.
+  /// Borrows from the ParameterStore of the SpawnContext the parameters that the part's actors read and write. Throws
+  /// Error like ParameterStore::borrow(), or if the tensor of a parameter was replaced since the part was spawned.
   Lease borrow() const;
 
   const Runtime& runtime() const { return runtime_; }
@@ -46,14 +46,14 @@ class PlanPart {
   const std::vector<caf::actor>& actors() const { return actors_; }
   const caf::actor& supervisor() const { return supervisor_; }
 
-  /// Gives the proxy for a process that has come back the new link to that process. The proxy uses it from the next run
-  /// on.
+  /// Gives the proxy for a process that has come back the new link to that process. The proxy uses the link from the
+  /// next run on.
   void replace_link(int process, std::shared_ptr<Link> link) const;
 
   /// Orders all actors to stop. Each actor ends when the handler that it runs has returned.
   void order_stop();
-  /// Waits until all actors have ended, at most for `limit`. Returns a text for each actor that has not ended: its name
-  /// and the task that it runs. Such actors go on running.
+  /// Waits until all actors have ended, at most for `limit`. Returns a text for each actor that has not ended: the
+  /// actor's name and, if it runs a task, the task. Such actors go on running.
   std::vector<std::string> wait_until_gone(std::chrono::milliseconds limit);
 
  private:
@@ -74,9 +74,9 @@ class PlanPart {
   std::shared_ptr<SpawnContext> context_;
   std::map<int, std::shared_ptr<Link>> links_;
   std::vector<std::pair<ParameterRef, Tensor>> read_, written_;
-  std::vector<ParameterRef> held_;  // parameters that external actors write
+  std::vector<ParameterRef> held_;  // parameters that external actors (PlanActor::parameters) write
   std::vector<caf::actor> actors_;
-  std::map<int, caf::actor> proxies_;  // by process
+  std::map<int, caf::actor> proxies_;  // by process: the proxy for the process
   std::vector<std::shared_ptr<ExecutorStatus>> statuses_;
   caf::actor supervisor_;
 };

@@ -89,7 +89,7 @@ SpawnedPlan::~SpawnedPlan() {
   if (state_->under_test()) {
     run_all();
   } else if (on_own_thread() && !state_->leases.empty()) {
-    // Waiting on a thread of the actors would keep them from ending.
+    // Waiting on one of the actors' own threads would keep the actors from ending.
     stuck.push_back("its own thread");
   } else if (!on_own_thread()) {
     for (const auto& part : state_->parts) {
@@ -224,7 +224,7 @@ void SpawnedPlan::wait(const WaitOptions& options) {
     wait_for_end(options);
     if (options.on_interval) options.on_interval();
   } catch (...) {
-    // All sources end at the same step before the exception of on_interval is passed on.
+    // All sources end at the same step before the exception, such as that of on_interval, is passed on.
     stop();
     wait_for_end({.stall_limit = options.stall_limit, .interval = options.interval, .on_interval = {}});
     throw;

@@ -20,8 +20,8 @@ namespace troupe {
 class Cluster;
 
 struct WaitOptions {
-  /// The longest time in which an executor may complete no firing. An executor that completes none for longer has
-  /// stalled: the run is given up, with a report of what every actor waits for.
+  /// The longest time in which an executor, an actor of the plan, may complete no firing. An executor that completes
+  /// none for longer has stalled: the run is given up, with a report of what every actor waits for.
   std::chrono::milliseconds stall_limit{60'000};
   /// `on_interval` is called on the thread that waits, every `interval` and once after the end of the run. If it
   /// throws, all sources end at the same step, and the exception is passed on when the run is over.
@@ -48,28 +48,30 @@ class SpawnedPlan {
   /// parts cross in-memory links that copy bytes.
   SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::shared_ptr<Trace> trace = nullptr);
   /// Spawns this process's part of the plan. The other processes of the cluster must do the same with the same plan.
-  /// Throws Error in all processes if their plans differ, with the first difference, or if a process does not come. An
-  /// expendable process passes as `generation` that of the plan in rank 0, whose runs may be in progress.
+  /// Throws Error in all processes if their plans differ, with the first difference, or if a process does not spawn its
+  /// part. Only an expendable process passes `generation`, that of the SpawnedPlan in rank 0, to join a plan whose runs
+  /// may be in progress.
   SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
               std::shared_ptr<Trace> trace = nullptr, std::optional<std::uint64_t> generation = {});
   /// Stops all actors and waits until they have ended, at most 10 s for each part. Does not wait on a thread of the
-  /// runtime's actors. If a run was in progress and its actors may still write, the parameters that it writes are
-  /// broken.
+  /// runtime's actors. If a run was in progress and its actors may still write, the parameters that the run writes are
+  /// broken; see ParameterStore.
   ~SpawnedPlan();
   SpawnedPlan(const SpawnedPlan&) = delete;
   SpawnedPlan& operator=(const SpawnedPlan&) = delete;
 
   const Plan& plan() const;
-  /// True if other processes run parts of the plan.
+  /// True if the plan was spawned with a cluster, so that other processes run its other parts.
   bool is_shared() const;
-  /// The number of this SpawnedPlan: counted in this process, or in the cluster, in which all processes have the same
-  /// number.
+  /// The number of this SpawnedPlan. Without a cluster, this process counts its SpawnedPlans; with a cluster, the
+  /// cluster counts them, and all processes have the same number.
   std::uint64_t generation() const;
 
   /// Starts a run and returns at once. Throws Error if a run is in progress, if an earlier run failed, or if the
   /// parameters are in use or broken.
   void start(const RunInfo& run);
-  /// True if no run is in progress: every slot is free after the last run, or that run has failed.
+  /// True if no run is in progress: none was started, all actors have finished the last run, or the last run has
+  /// failed.
   bool done();
   /// True if every actor has finished the last run, with or without a failure. False if an actor died in the run, or if
   /// the run was given up.
@@ -80,16 +82,17 @@ class SpawnedPlan {
   std::vector<int> absent() const;
   /// The root cause if the last run has failed, else null. It may be known before the run is over.
   FailurePtr failure() const;
-  /// Waits for the end of the run. Throws Error with the root cause if the run has failed, with a report if it has
-  /// stalled, and on a thread of the runtime's actors.
+  /// Waits for the end of the run. Throws Error with the root cause if the run has failed, which includes a report of
+  /// what every actor waits for if the run has stalled. Throws Error on a thread of the runtime's actors. Passes on an
+  /// exception of WaitOptions::on_interval.
   void wait(const WaitOptions& options = {});
-  /// Makes the run end early: all sources end at the same step.
+  /// Makes the run end early: all sources end at the same step. Does nothing if no run is in progress.
   void stop();
   /// Sets a function that is called, on any thread, whenever a run is over. For callers that do not wait(), such as an
   /// actor, which posts itself a message in the callback.
   void on_over(std::function<void()> callback);
-  /// Gives the run up, with a report, if the calls since start() have seen an executor complete no firing for more than
-  /// `limit`. For callers that do not wait().
+  /// Gives the run up, with a report of what every actor waits for, if the calls of this function since start() have
+  /// seen an executor complete no firing for more than `limit`. For callers that do not wait().
   void check_progress(std::chrono::milliseconds limit);
 
   /// Simulates the death of the process of an expendable part: stops the actors of the part, and the run goes on

@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-/// The actors that are spawned for one part of a plan, that is in one process, and the edges of their ports. They are
-/// the executors of the part, and for every other part with which it shares edges a proxy that stands for all actors of
-/// that other part. Two proxies name an edge between their parts by its id, which is the same in both since each
-/// process has the whole plan.
+/// The actors that are spawned for one part of a plan, that is in one process, and the edges of their ports. The actors
+/// are the executors of the part and, for every other part with which this part shares edges, a proxy that stands for
+/// all actors of the other part. The proxies at both ends of a link identify an edge by its id, which is the same in
+/// both parts since each process has the whole plan.
 class Wiring {
  public:
   /// One actor of the part: an executor with its segments, or the proxy for the part `peer`.
@@ -24,7 +24,8 @@ class Wiring {
     /// The run goes on if the part `peer` is lost.
     bool expendable = false;
     std::vector<EdgeId> inputs = {};
-    /// The edge of each output; kNone for an output of an external actor that no actor reads.
+    /// The edge of each output. It is kNone for an output of an external actor (ActorRole::external) that no actor
+    /// reads.
     std::vector<EdgeId> outputs = {};
   };
 
@@ -33,7 +34,8 @@ class Wiring {
   const std::vector<Node>& nodes() const { return nodes_; }
   /// The parts with which this part shares edges.
   std::vector<int> peers() const;
-  /// The wire of every node, in the order of nodes(). actors[i] must be the actor of node i.
+  /// Returns a Wire for every node, in the order of nodes(): the message that connects the ports of an actor. actors[i]
+  /// must be the actor of node i.
   std::vector<Wire> wires(const std::vector<caf::actor>& actors) const;
 
  private:
@@ -59,9 +61,9 @@ class Wiring {
 
 /// Spawns the proxy for all actors of another part of the plan. In this part the proxy is the consumer of the edges
 /// that lead to the other part, and the producer of the edges that come from it. A proxy at the other end of the link
-/// does the reverse, so the credit protocol works as within one part: a slot that was sent over the link is free only
-/// when the consumers in the other part have returned it. Tensors that arrive lie in separate buffers, one for each
-/// slot.
+/// does the reverse, so the credit protocol (see Ports) works as within one part: a producer sends a tensor only in a
+/// free slot of the edge, and a slot that was sent over the link is free only when the consumers in the other part have
+/// returned it. Tensors that arrive lie in separate buffers, one for each slot.
 caf::actor spawn_link_actor(caf::actor_system& system, const Wiring::Node& node, std::shared_ptr<Link> link);
 
 }  // namespace troupe

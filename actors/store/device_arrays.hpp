@@ -25,7 +25,8 @@ class DeviceArrays {
       copy = std::make_shared<const Copy>(Copy{array, array.to(device)});
       entry = copy;
     }
-    // The user for which the copy was made may have another shape or dtype over the same bytes.
+    // The copy may have been made for a tensor with another shape or dtype over the same bytes, so each user gets a
+    // view.
     const auto view = std::make_shared<const View>(View{copy, copy->on_device.view(array.shape(), array.dtype(), 0)});
     return {view, &view->tensor};
   }

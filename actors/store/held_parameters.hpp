@@ -12,15 +12,15 @@
 
 namespace troupe {
 
-/// A parameter, or some rows of it, that an external actor holds.
+/// A parameter, or some rows of it, that an external actor holds: an actor that PlanActor::spawn_external has spawned.
 struct HeldTensor {
   Tensor tensor;
   /// Counts the actor's updates. Null if the actor only reads the parameter.
   std::shared_ptr<UpdateCounter> updates;
 };
 
-/// The parameters of the store that an external actor holds. Every update is counted. If the function that writes
-/// throws, the parameter counts as half-written.
+/// The parameters of the ParameterStore that an external actor holds. Every update is counted. If the function that
+/// writes a parameter throws, the parameter is half-written until the store has recovered or set it.
 class HeldParameters {
  public:
   /// Sets the parameters. `holder` is the actor's name, with which the texts of errors begin.
@@ -33,12 +33,13 @@ class HeldParameters {
   /// Parameter i. Throws Error if the actor holds no parameter i.
   const Tensor& tensor(std::size_t i) const;
   std::int64_t updates_of(std::size_t i) const;
-  /// Calls `write` with parameter i, and counts one update. Throws Error if the actor only reads the parameter, or if
-  /// it is half-written.
+  /// Calls `write` with parameter i, and counts one update. Throws Error if the actor holds no parameter i, if the
+  /// actor only reads the parameter, or if the parameter is half-written.
   void update(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
-  /// Calls `write`, and counts one update of each parameter that the actor writes. Throws Error if one is half-written.
+  /// Calls `write`, which writes all parameters that the actor may write, and counts one update of each. Throws Error
+  /// if one of them is half-written.
   void update_all(const std::function<void()>& write) { write_to_all(write, &UpdateCounter::finish_update); }
-  /// Like update_all(), but the writes are a part of the last update, so none is counted.
+  /// Like update_all(), but the writes are a part of the last update, so no update is counted.
   void amend_all(const std::function<void()>& write) { write_to_all(write, &UpdateCounter::finish_amendment); }
 
  private:

@@ -103,7 +103,8 @@ ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vec
 
 ParameterReader::Access ParameterReader::access() {
   std::lock_guard lock(store_->state_->mutex);
-  // borrow() counts a change when it lends copies to a writer, so without a new change no run writes to the copies.
+  // borrow() increments `changes` when it lends copies to a writer. If `changes` is unchanged, no run writes to the
+  // copies.
   if (seen_changes_ != store_->state_->changes) {
     for (const auto& ref : refs_) {
       store_->state_->check_free(ref, false);

@@ -11,13 +11,14 @@
 #include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 
-// Two ways to borrow copies from a ParameterStore: Lease for one run, ParameterReader for repeated reads.
+// Two ways to borrow copies of parameters from a ParameterStore: Lease for one run, ParameterReader for repeated reads.
 
 namespace troupe {
 
-/// The copies that a run has borrowed. After a failed run the written copies of a replica are whole if all have had the
-/// same number of updates and each update has ended; otherwise all are broken. A copy in the argument `alone` of
-/// ParameterStore::borrow() is judged by itself: it is broken only if an update of it has not ended.
+/// The copies of parameters that a run has borrowed. After a failed run the written copies of a replica are whole if
+/// all have had the same number of updates and each update has ended; otherwise all are broken, that is they cannot be
+/// used until ParameterStore::recover() or set(). A copy in the argument `alone` of ParameterStore::borrow() does not
+/// depend on other copies: it is broken only if an update of it has not ended or the run may still write to it.
 class Lease {
  public:
   Lease() = default;
@@ -28,11 +29,12 @@ class Lease {
   /// Gives the copies back to the store after a run that has succeeded. A copy is broken if an update of it has begun
   /// and not ended.
   void end_clean();
-  /// Gives the copies back to the store after a run that has failed and no longer writes. The copies of `torn`
-  /// replicas, whose numbers of updates differ between this store and others, are broken in any case.
+  /// Gives the copies back to the store after a run that has failed and no longer writes. `torn` has the replicas whose
+  /// numbers of updates differ between this store and others. The written copies of these replicas are broken in any
+  /// case, except those in `alone`.
   void end_dirty(const std::string& reason, const std::set<int>& torn = {}) { end_broken(reason, false, torn); }
   /// For each replica, the numbers of updates that the replica's written copies, except those in `alone`, have had
-  /// under this lease. If the copies are whole, there is a single number.
+  /// under this lease. The set has a single number if all copies have had the same number.
   std::map<int, std::set<std::int64_t>> updates() const;
   /// Gives the copies of a run that was given up, and may still write, back to the store. All written copies are
   /// broken.
@@ -43,7 +45,7 @@ class Lease {
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
-    bool alone;  // its number of updates may differ from that of the replica's other copies
+    bool alone;  // the copy's number of updates may differ from that of the replica's other copies
   };
   std::map<int, std::set<std::int64_t>> updates_locked() const;
   void end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn);
@@ -54,8 +56,9 @@ class Lease {
   std::vector<Written> written_;
 };
 
-/// Borrows the same copies for repeated reads. An access costs little if no copy of the store has changed since the
-/// last one. Keeps the store alive. Not thread-safe, but several readers of one store may be used at the same time.
+/// Borrows the same copies of parameters for repeated reads. An access costs little if no copy of the store has changed
+/// since the last access. Keeps the store alive. Not thread-safe, but several readers of one store may be used at the
+/// same time.
 class ParameterReader {
  public:
   /// Throws Error if the store lacks one of the copies.

@@ -31,10 +31,10 @@ class Lease;
 class UpdateCounter;
 
 /// Parameters and optimizer state, one copy per replica. The store outlives plans, which borrow copies for a run: to
-/// write (the plan works on the tensors in place, and is their only user) or to read (together with other readers).
-/// Each copy counts its updates. Before a copy is lent to a run, it gets the value of the newest copy of the parameter.
-/// A copy that a failed run may have left half-written is broken: it cannot be read or borrowed until recover() or
-/// set() has replaced its value.
+/// write (the run works on the tensors in place, and is their only user) or to read (together with other readers). Each
+/// copy counts its updates. Before a copy is lent to a run, it gets the value of the newest copy of the parameter, that
+/// is the copy with the most updates. A copy that a failed run may have left half-written is broken: it cannot be read
+/// or borrowed until recover() or set() has replaced its value.
 ///
 /// A copy lies on the device of its replica. While a run writes to a copy, get() and newest() throw Error. Thread-safe.
 class ParameterStore {
@@ -60,20 +60,21 @@ class ParameterStore {
   /// writes to the parameter, or if all its copies are broken.
   void add(const PlanParameter& parameter);
 
-  /// Notes the names and the order of the parameters that a plan trains. The store may get only some of them by add().
-  /// Initial values and hash() depend on the order.
+  /// Notes the names and the order of the parameters that a plan trains. Initial values and hash() depend on the order.
+  /// The store may lack some of these parameters, since add() adds them one by one.
   void note_order(const std::vector<PlanParameter>& parameters);
   /// The trained parameters of the store in the order of note_order(), then the others by name. States that every
   /// replica has for itself, see PlanParameter::per_replica, are left out.
   std::vector<Entry> entries() const;
-  /// Stands for a replica: the lowest one with a copy in this store.
+  /// A value of `replica` that stands for the lowest replica with a copy of the parameter in this store.
   static constexpr int kFirst = -1;
   /// Copies the value of a replica's copy to host memory. Throws Error if there is no such copy, if a run writes to it,
   /// or if it is broken.
   Tensor get(const std::string& name, int replica = kFirst) const;
-  /// Writes the value into all copies of the parameter, which are whole afterwards. If the store lacks the parameter,
-  /// keeps the value as its start value. Throws Error if the value is null or has another shape or dtype than the
-  /// parameter, or while a run uses the parameter.
+  /// Writes the value into all copies of the parameter, which are whole afterwards, and counts one update. If the store
+  /// lacks the parameter, keeps the value as its start value. Waits, at most 10 s, for ParameterReaders that read the
+  /// copies. Throws Error if the value is null or has another shape or dtype than the parameter, or if the parameter is
+  /// still in use.
   void set(const std::string& name, const Tensor& value);
 
   /// A value with its number of updates.
@@ -81,13 +82,14 @@ class ParameterStore {
     std::int64_t updates = 0;
     Tensor value;
   };
-  /// The value of the whole copy with the most updates, in host memory. If the store lacks the parameter, its start
-  /// value. Nothing if there is neither. Throws Error while a run writes to the parameter.
+  /// The value of the whole copy with the most updates, in host memory. If the store lacks the parameter, the
+  /// parameter's start value. Nothing if there is neither. Throws Error while a run writes to the parameter.
   std::optional<Version> newest(const std::string& name) const;
-  /// The number of updates of newest(), nothing if that has no value. Does not throw while a run writes.
+  /// The number of updates of the version that newest() returns, or nothing if newest() returns nothing. Does not throw
+  /// while a run writes.
   std::optional<std::int64_t> newest_updates(const std::string& name) const;
-  /// Like set(), with a value and its number of updates from another store. Shape and dtype must be those of the
-  /// parameter.
+  /// Like set(), with a value and its number of updates from another store. The value must have the shape and dtype of
+  /// the parameter.
   void adopt(const std::string& name, const Version& version);
   /// The names of entries(), and of all start values.
   std::vector<std::string> names() const;
@@ -118,12 +120,12 @@ class ParameterStore {
   /// The number of elements of the trained parameters that are in the store.
   std::int64_t trained_elements() const;
 
-  /// The tensor of a copy, or a view of some of its rows (nothing: all rows). The elements may be used only under a
-  /// lease. Throws Error if there is no such copy.
+  /// The tensor of a copy, or a view of the given rows of it. Without `rows`, of all rows. The elements may be used
+  /// only under a lease. Throws Error if there is no such copy.
   const Tensor& borrowed(const ParameterRef& ref) const;
   Tensor borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
-  /// The counter of a copy, or a separate counter for some of its rows. At the end of a run the copy takes the largest
-  /// count of its rows.
+  /// The counter of the updates of a copy, or, with `rows`, a separate counter for these rows. At the end of a run the
+  /// count of the copy becomes the largest count of its rows. Throws Error if there is no such copy.
   std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref, const std::optional<RowRange>& rows = {}) const;
 
  private:

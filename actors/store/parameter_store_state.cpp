@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// The longest time that a writer waits for ParameterReaders that read the copies at that moment.
+/// The longest time that a writer waits for ParameterReaders to end the accesses that they have begun.
 constexpr std::chrono::seconds kAccessLimit{10};
 
 std::string describe(const ParameterRef& ref) {

@@ -19,7 +19,7 @@ namespace troupe {
 
 struct ParameterStore::Copy {
   Tensor tensor;
-  // Shared with the actors that update the copy: those of a run that was given up may still count.
+  // Shared with the actors that update the copy: the actors of a run that was given up may still count.
   std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
   /// The counters of rows that different actors update, such as the shards of a parameter.
   std::map<RowRange, std::shared_ptr<UpdateCounter>> of_rows = {};
@@ -42,15 +42,16 @@ struct ParameterStore::Parameter {
   TensorInfo info;
   bool trainable = false;
   std::map<int, Copy> copies;  // by replica
-  /// Set for a state that every replica has for itself, see PlanParameter::per_replica: its initializer.
+  /// The initializer, if this is a state that every replica has for itself; see PlanParameter::per_replica. Else
+  /// nothing.
   std::optional<Initializer> per_replica = {};
 };
 
 /// Copies a tensor to new host memory.
 Tensor host_clone(const Tensor& tensor);
 
-/// State that the store, its leases and its readers share. The caller of a function must hold the mutex. A function
-/// that may wait takes the caller's lock as an argument.
+/// State that the ParameterStore, its leases and its readers share. The caller of a function must hold the mutex. A
+/// function that may wait takes the caller's lock as an argument.
 struct ParameterStore::State {
   explicit State(std::uint64_t seed_of_all) : seed(seed_of_all) {}
 
@@ -67,7 +68,7 @@ struct ParameterStore::State {
   Tensor first_value(const PlanParameter& planned, const Parameter& parameter);
   void check_free(const ParameterRef& ref, bool to_write) const;
   void check_whole(const ParameterRef& ref) const;
-  /// Waits until no ParameterReader reads the copies, at most kAccessLimit.
+  /// Waits until no ParameterReader reads the copies, at most for kAccessLimit. Does not throw if one still reads then.
   void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
   /// Writes a version into all copies of a parameter, or keeps it as the start value if the store lacks the parameter.
   /// Throws Error while a run uses one of the copies.

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// Adds events to a trace that say when the work of one stream ran. On a device with memory of its own, each piece of
-/// work gets two events: its launch on the host, and its run on the device. Used on the thread that uses the stream.
+/// Records when the work of one stream ran, by adding events to a Trace. On a device with memory of its own, each piece
+/// of work gets two events: its launch on the host, and its run on the device. Used on the thread that uses the stream.
 class DeviceTrace {
  public:
   /// On a device with memory of its own, waits until the stream is idle, to relate the clock of the device to the clock
@@ -17,8 +17,8 @@ class DeviceTrace {
 
   /// Called before work runs or is launched.
   void begin();
-  /// Called when the work has run or has been launched. `work` describes it, without times. The event of the run on the
-  /// device is added once the device has run the work, if the device measures times.
+  /// Called when the work has run or has been launched. `work` is the event to add, without times. The event of the run
+  /// on the device is added once the device has run the work, if the device measures times.
   void end(Trace::Event work);
 
  private:

@@ -72,7 +72,7 @@ Runtime::Runtime(RuntimeOptions options) {
   if (options.workers < 0) throw Error("runtime", "the number of workers must not be negative");
   if (options.workers == 0) options.workers = usable_cores();
   state_ = std::make_shared<State>(options);
-  // Checked before CAF makes its threads, because CAF does not survive a failure to make one.
+  // CAF does not survive a failure to make a thread, so as many threads are tried before CAF makes its own.
   if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
   state_->config = std::make_unique<caf::actor_system_config>();
   register_messages<caf::id_block::troupe>(*state_->config);

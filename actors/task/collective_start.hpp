@@ -14,8 +14,8 @@ namespace troupe {
 struct RankWork {
   /// The work of the collective. Null once the rank has completed its part, has failed in it or skips it.
   std::shared_ptr<Work> work = nullptr;
-  /// The number of the rank among the ranks of its Communicator object in this process. Always 0 on the host, where
-  /// each rank has an object of its own.
+  /// The index of the rank in Communicator::local() of the Communicator object that the rank uses. Always 0 on the
+  /// host, where each rank has an object of its own.
   std::size_t local = 0;
   /// The result of a collective that does not work in place; null if the collective works in place. The result cannot
   /// be written to the output of the rank's actor, which has not taken a slot yet: the actor copies it there later. The

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// A task that calls one function in every firing: a sink, or a transform that no op computes.
+/// A task that calls one function in every firing. For sinks, and for transformations of tensors that are not ops.
 class FunctionTask final : public Task {
  public:
   using Function = std::function<void(const Firing&)>;
@@ -26,8 +26,8 @@ inline TaskFactory function_task(FunctionTask::Function function) {
   };
 }
 
-/// A source made of two functions. `rows` returns the number of rows of a step, or nothing if there is no such step;
-/// `fill` writes the elements of the outputs.
+/// The task of a source, made of two functions. `rows` returns the number of rows of a step, or std::nullopt if the
+/// data ends before the step; `fill` writes the elements of the outputs.
 class FunctionSource final : public Task {
  public:
   using Rows = std::function<std::optional<std::int64_t>(std::int64_t step)>;

@@ -7,12 +7,12 @@
 
 namespace troupe {
 
-/// Runs the kernel of one op. A kernel is prepared and cached for each recent number of rows. An op with an empty input
-/// or output runs no kernel unless it accepts empty tensors: its outputs are set to zero, and an update changes
-/// nothing.
+/// Runs the kernel of one op. A kernel is prepared and cached for each recent number of rows. If an input or output is
+/// empty and the op does not accept empty tensors, no kernel runs: the outputs are set to zero or, if the op updates a
+/// parameter, nothing changes.
 class OpTask final : public Task {
  public:
-  /// The shapes of `call` may have a symbolic batch axis; each firing says how many rows it has.
+  /// The batch axis in the shapes of `call` may be symbolic; Firing::rows then gives its length in a firing.
   OpTask(OpCall call, Device device) : call_(std::move(call)), device_(device) {}
 
   bool runs_on_device() const override { return true; }

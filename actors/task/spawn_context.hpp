@@ -23,21 +23,23 @@ class SpawnContext {
   /// Parameters and optimizer state. If null, spawning makes a new store with seed 0.
   std::shared_ptr<ParameterStore> store;
   std::map<std::string, Dataset> sources;
-  /// Copies, in the memory of devices, of arrays of the sources. Plans that are spawned with the same object share the
+  /// Copies of the arrays of `sources` in the memory of devices. Plans that are spawned with the same object share the
   /// copies.
   std::shared_ptr<DeviceArrays> device_arrays = std::make_shared<DeviceArrays>();
-  /// By name: the ends of a communicator in this process, which together have all ranks of the process. There is one
-  /// end for each rank on the host, and one end for all ranks whose tensors stay on devices. Null ends, which stand for
-  /// ranks of other processes, are ignored. Spawning makes the communicators that are missing here, between the parts
-  /// in this process or over the cluster.
+  /// By name: the ends of a communicator in this process, which together have all ranks that the communicator has in
+  /// the process. There is one end for each rank on the host, and one end for all ranks whose tensors stay on devices.
+  /// Null ends, which stand for ranks of other processes, are ignored. Spawning makes the communicators of the plan
+  /// that are missing here.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
-  /// Makers of tasks by PlanTask::kind. They take precedence over those of register_task().
+  /// Functions that make tasks, by PlanTask::kind. They take precedence over the functions that register_task() has
+  /// registered.
   std::map<std::string, TaskFactory> tasks;
-  /// If set, parameter shards and dispatchers count in it the gradients that they apply or drop, by staleness, and note
-  /// the end of the run.
+  /// If set, the shards (actors that hold and update parts of the parameters) count in the log the gradients that they
+  /// apply or drop, by staleness, and the dispatcher (the actor that assigns batches to workers) notes the step at
+  /// which its run ended.
   std::shared_ptr<ShardLog> shard_log;
-  /// If set, parameter shards and dispatchers write the decisions that depend on the order of messages to `record`, or
-  /// repeat those of `replay`.
+  /// Shards and dispatchers make decisions that depend on the order of messages. They write these decisions to `record`
+  /// if it is set, and repeat the decisions in `replay` if it is set.
   std::shared_ptr<Recording> record;
   std::shared_ptr<const Recording> replay;
 

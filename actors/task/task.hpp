@@ -21,7 +21,7 @@ inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max
 /// The steps of one run.
 struct RunInfo {
   std::int64_t first_step = 0;
-  /// The maximum number of steps that sources emit. By default the run ends when they have no more data.
+  /// The maximum number of steps that sources emit. By default the run ends when the sources have no more data.
   std::int64_t max_steps = kLastStep;
   std::int64_t epoch = 0;
   /// The number, within the epoch, of the batch that the first step reads.
@@ -47,9 +47,9 @@ struct Firing {
   std::int64_t step = 0;
   std::int64_t rows = 0;
   KernelContext context;
-  /// The collective on the edge from a conductor, which begins collectives, to the ranks of its process: the
-  /// conductor's task sets it, the tasks of the ranks read it. `*start` is null if the conductor could not begin;
-  /// `start` is null for other tasks.
+  /// The collective that a conductor, an actor that begins collectives for the ranks of its process, sends to the
+  /// actors of these ranks. The conductor's task sets `*start`, which stays null if the collective cannot begin; the
+  /// task of a rank reads it. `start` is null for all other tasks.
   std::shared_ptr<CollectiveStart>* start = nullptr;
 };
 
@@ -72,8 +72,8 @@ class Task {
   /// inputs, outputs and scratch, and may read other memory of the device to which no work ever writes. Captured works
   /// of several tasks that share no inputs, outputs or scratch run concurrently.
   virtual bool capturable() const { return false; }
-  /// The objects that the work of the last fire() refers to, to be kept as long as the captured work may be launched
-  /// again. Null if there are none.
+  /// The objects that the work of the last fire() refers to. The caller keeps them as long as the captured work may be
+  /// launched again. Null if there are none.
   virtual std::shared_ptr<const void> resources() const { return nullptr; }
 
   /// Prepares kernels for firings with this number of rows. Called before the first such firing.
@@ -85,11 +85,11 @@ class Task {
 
   /// True for sources, which have no inputs from other actors.
   virtual bool is_source() const { return false; }
-  /// For sources: the number of rows of the next firing; nothing after the last firing.
+  /// For sources: the number of rows of the next firing; std::nullopt after the last firing.
   virtual std::optional<std::int64_t> next_rows() { return std::nullopt; }
-  /// For sources: the number of steps for which there is data in the run that begin() has begun; nothing if it is
-  /// unknown. If all sources of a plan know it, they end at the same step. A source without a known number may end when
-  /// other sources are a few steps ahead.
+  /// For sources: the number of steps for which there is data in the run that begin() has begun; std::nullopt if the
+  /// number is unknown. If all sources of a plan return a number, they end at the same step. If one does not, it may
+  /// end when other sources are a few steps ahead.
   virtual std::optional<std::int64_t> steps_left() const { return std::nullopt; }
 
   /// Does the work of a firing. Returns false if the firing is not complete: advance() is called later. Throws if the
@@ -100,7 +100,7 @@ class Task {
   /// Called once instead of fire() in a step that has failed before this task fired. The tensors of the firing may be
   /// null.
   virtual void skip(const Firing& /*firing*/, const FailurePtr& /*failure*/) {}
-  /// A text that names the work for which an incomplete firing waits, for stall reports.
+  /// Returns a text, for reports on stalled runs, that names the work for which an incomplete firing waits.
   virtual std::string waits_for() const { return {}; }
 };
 

@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-/// Counts the awake threads of this process that run actors: `count` threads for the lifetime of the object, less those
-/// that sleep. Threads poll for work only if each awake thread has a core: a polling thread must not take time from a
-/// working one. Thread-safe.
+/// Counts the awake threads of this process that run actors, in one number for all objects. An object adds `count`
+/// threads for its lifetime, and Asleep subtracts a thread while it sleeps. Threads poll for work only if fit() returns
+/// true: a polling thread must not take time from a working one. Thread-safe.
 class BusyThreads {
  public:
   explicit BusyThreads(int count) : count_(count) { total_ += count_; }
@@ -16,7 +16,7 @@ class BusyThreads {
   BusyThreads(const BusyThreads&) = delete;
   BusyThreads& operator=(const BusyThreads&) = delete;
 
-  /// Counts one of the threads as asleep for the lifetime of the object.
+  /// Counts the calling thread as asleep for the lifetime of the Asleep object.
   class Asleep {
    public:
     Asleep() { --total_; }
@@ -25,7 +25,7 @@ class BusyThreads {
     Asleep& operator=(const Asleep&) = delete;
   };
 
-  /// True if every awake thread has a core.
+  /// True if the process has a usable core for every awake thread that runs actors.
   static bool fit() { return total_.load(std::memory_order_relaxed) <= usable_cores(); }
 
  private:

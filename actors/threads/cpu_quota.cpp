@@ -12,14 +12,15 @@ namespace {
 using Path = std::filesystem::path;
 using Quota = std::optional<double>;
 
-/// The quota in cores: the CPU time `quota` that a group may use in each `period`, both in microseconds. In cgroup v1 a
-/// quota of -1 means no limit.
+/// The quota in cores: the CPU time `quota` that a group may use in each `period`, both in microseconds. std::nullopt,
+/// which means no limit, if one of them is not positive: cgroup v1 has the quota -1 if there is no limit.
 Quota cores_of(std::int64_t quota, std::int64_t period) {
   if (quota <= 0 || period <= 0) return std::nullopt;
   return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-/// cgroup v2 has one file, `cpu.max`, with the quota and the period; the quota is `max` if there is no limit.
+/// The quota of a group of cgroup v2. One file, `cpu.max`, has the quota and the period; the quota is `max` if there is
+/// no limit.
 Quota quota_of_unified(const Path& group) {
   std::ifstream file(group / "cpu.max");
   std::int64_t quota = 0, period = 0;
@@ -27,7 +28,7 @@ Quota quota_of_unified(const Path& group) {
   return cores_of(quota, period);
 }
 
-/// cgroup v1 has a file for the quota and a file for the period.
+/// The quota of a group of cgroup v1. One file has the quota, another the period.
 Quota quota_of_controller(const Path& group) {
   std::ifstream quota_file(group / "cpu.cfs_quota_us"), period_file(group / "cpu.cfs_period_us");
   std::int64_t quota = 0, period = 0;
@@ -45,7 +46,7 @@ Quota smallest(const Path& mount, const Path& group, Quota (*quota_of)(const Pat
   auto quota = quota_of(mount);
   auto at = mount;
   for (const auto& name : group.relative_path()) {
-    // From here on the path lies outside the mount, where no file can be read.
+    // From `..` on the path lies outside the mount, where no file can be read.
     if (name == "..") break;
     at /= name;
     quota = smaller(quota, quota_of(at));

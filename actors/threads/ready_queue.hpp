@@ -5,8 +5,9 @@
 
 namespace troupe {
 
-/// The numbers of the segments of one SegmentActor that can fire now, first in, first out. A segment must be in the
-/// queue at most once. Allocates only in reserve().
+/// The queue of a SegmentActor, first in, first out: the numbers of those of its segments (groups of actors that fire
+/// together) that can fire now, or can go on with a firing. A segment must be in the queue at most once. Only reserve()
+/// allocates memory.
 class ReadyQueue {
  public:
   /// Makes room for `capacity` segments, at least 1. The queue must be empty.

@@ -34,8 +34,8 @@ int usable_cores() {
 
 void pin_this_thread(int i) {
   const auto& cores = allowed_cores();
-  // With a CPU quota no thread is bound, and the operating system chooses the cores: other containers share the cores
-  // and would bind their threads to the same ones.
+  // With a CPU quota below the number of cores, no thread is bound, and the operating system chooses the cores: other
+  // containers share the cores and would bind their threads to the same ones.
   if (usable_cores() < static_cast<int>(cores.size())) return;
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -9,8 +9,8 @@ int usable_cores();
 /// Binds the calling thread to core number i, modulo their number, of the cores that the process may use. Does nothing
 /// if the system refuses, or if a CPU quota grants less time than these cores have.
 void pin_this_thread(int i);
-/// Lets the calling thread run on any core that the process may use. A new thread inherits the binding of the thread
-/// that made it.
+/// Lets the calling thread run on any core that the process may use. Call it on a new thread, which inherits the
+/// binding of the thread that has made it.
 void unpin_this_thread();
 
 }  // namespace troupe

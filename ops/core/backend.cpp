@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-/// The slot of the backend of a device type; null if the type has none. Backends are never destroyed, because tensors
-/// may be dropped after main has returned.
+/// Returns the pointer through which the library finds the backend of a device type. The pointer is null until the type
+/// has a backend. Backends are never destroyed, because tensors may be dropped after main has returned.
 std::atomic<Backend*>& slot_of(DeviceType type) {
   static std::atomic<Backend*> slots[kDeviceTypes] = {make_cpu_backend().release(), make_cuda_backend().release()};
   return slots[static_cast<std::size_t>(type)];

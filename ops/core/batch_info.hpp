@@ -6,20 +6,21 @@
 
 namespace troupe {
 
-/// The part of a batch that a replica works on. The loader sends it beside the fields of the batch, as an int64[4] that
-/// holds the members in order.
+/// The rows of a batch that one replica computes, and the number of the step. The loader, the actor that loads batches,
+/// sends a BatchInfo to each replica beside the fields of the batch, as a tensor int64[4] that holds the members in
+/// order.
 struct BatchInfo {
-  std::int64_t rows = 0;         ///< rows of the part
-  std::int64_t global_rows = 0;  ///< rows of the whole batch
-  std::int64_t first_row = 0;    ///< index of the part's first row in the whole batch
+  std::int64_t rows = 0;         ///< number of rows that the replica computes
+  std::int64_t global_rows = 0;  ///< number of rows of the whole batch
+  std::int64_t first_row = 0;    ///< index in the whole batch of the first of these rows
   std::int64_t step = 0;         ///< number of the step, counted from 0 over the life of the trainer
 
   bool operator==(const BatchInfo&) const = default;
 
   static TensorInfo info() { return {Shape{4}, DType::int64}; }
-  /// Reads the numbers from a tensor. Throws Error if the tensor is not int64[4] or the host cannot access it.
+  /// Reads the members from a tensor. Throws Error if the tensor is not int64[4] or the host cannot access it.
   static BatchInfo read(const Tensor& tensor);
-  /// Writes the numbers to a tensor. Throws Error if the tensor is not int64[4] or the host cannot access it.
+  /// Writes the members to a tensor. Throws Error if the tensor is not int64[4] or the host cannot access it.
   void write(const Tensor& tensor) const;
 };
 

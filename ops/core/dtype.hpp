@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Element type of a tensor. GPUs have kernels that compute in the 16-bit floats; CPUs only move, cast and sum them.
+/// Element type of a tensor. GPUs have kernels that compute in float16 and bfloat16; CPUs only move, cast and sum them.
 enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
 
 constexpr bool is_16_bit(DType dtype) {
@@ -18,7 +18,7 @@ constexpr bool is_float(DType dtype) {
   return dtype == DType::float32 || is_16_bit(dtype);
 }
 
-/// Bytes of one element; 0 if the number of `dtype` is not that of a dtype.
+/// Bytes of one element; 0 if `dtype` is none of the enumerators, such as a number that was read from a file.
 constexpr std::size_t size_of(DType dtype) {
   constexpr std::size_t kSizes[] = {4, 4, 8, 1, 2, 2};
   const auto number = static_cast<std::size_t>(dtype);

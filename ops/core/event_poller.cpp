@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-// The thread polls without a pause until no event has become done for kBusy, about the time of a short training step on
-// a GPU. From then on it sleeps for kRest between polls, until an event is done.
+// The poller's thread polls its events without a pause until none of them has become done for kBusy, about the time of
+// a short training step on a GPU. From then on it sleeps for at most kRest between two polls, until an event is done.
 constexpr std::chrono::microseconds kBusy{200}, kRest{20};
 
 }  // namespace

@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// A receiver of values that turns them into bytes; Hash and ByteString derive from it. One function that adds the
-/// parts of an object to a ByteSequence thus serves hashes and comparisons. Two sequences of values of the same types
-/// have equal bytes if and only if the values are equal.
+/// Base class of Hash and ByteString: turns values into a sequence of bytes. A function that adds the parts of an
+/// object to a ByteSequence thus serves both hashes and comparisons. Two sequences of values of the same types, added
+/// by add(), have equal bytes if and only if the values are equal.
 class ByteSequence {
  public:
   virtual ~ByteSequence() = default;
 
-  /// Adds `count` bytes without their number, unlike add() of a text.
+  /// Adds `count` bytes, but not the number `count`, unlike add() of a text, which adds its length.
   virtual void add_bytes(const void* bytes, std::size_t count) = 0;
   /// Adds a text with its length, so that "ab" and "c" differ from "a" and "bc".
   void add(std::string_view text);

@@ -10,8 +10,8 @@ namespace troupe {
 
 namespace {
 
-/// Returns the limit of an initializer of uniform numbers in [-limit, limit). Throws Error if the kind depends on a fan
-/// and the shape has fewer than two axes.
+/// Returns the limit l of an initializer that draws uniform numbers from [-l, l). Throws Error if the kind depends on a
+/// fan and the shape has fewer than two axes.
 double limit_of(const Initializer& initializer, const Shape& shape) {
   const auto kind = initializer.kind;
   if (kind == Initializer::Kind::uniform) return initializer.value;
@@ -24,7 +24,8 @@ double limit_of(const Initializer& initializer, const Shape& shape) {
   return std::sqrt((kind == Initializer::Kind::he_uniform ? 6.0 : 1.0) / fan_in);
 }
 
-/// Returns the i-th normal number of a stream, with mean 0 and deviation 1, from the uniform numbers 2 i and 2 i + 1.
+/// Returns the i-th normal number of a random stream, with mean 0 and deviation 1, from the uniform numbers 2 i and 2 i
+/// + 1 of the stream.
 double normal_number(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
   const auto first = 1.0 - static_cast<double>(uniform(seed, stream, 2 * i));  // in (0, 1], so it has a logarithm
   const auto second = static_cast<double>(uniform(seed, stream, 2 * i + 1));

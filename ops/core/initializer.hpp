@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// The initial values of a parameter. The bits depend only on the initializer and on (seed, stream, shape), not on the
-/// device or the replica.
+/// The rule for the initial values of a parameter. The bits of the values depend only on the initializer and on the
+/// seed, stream and shape that fill() gets, not on the device or the replica.
 struct Initializer {
   enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform, uniform, normal };
 
@@ -23,17 +23,19 @@ struct Initializer {
   /// 2015).
   static Initializer he_uniform() { return {Kind::he_uniform, 0.0}; }
   /// Uniform in [-l, l) with l = sqrt(1 / fan in), the default of PyTorch's layers. The numbers are smaller than with
-  /// glorot_uniform() and he_uniform(), so training at usual learning rates does not amplify differences in the last
-  /// bits.
+  /// he_uniform(), and than with glorot_uniform() unless the fan out exceeds 5 times the fan in, so training at usual
+  /// learning rates does not amplify differences in the last bits.
   static Initializer fan_in_uniform() { return {Kind::fan_in_uniform, 0.0}; }
   /// Uniform in [-limit, limit).
   static Initializer uniform(double limit) { return {Kind::uniform, limit}; }
   /// Normal with mean 0 and the given standard deviation, by the method of Box and Muller.
   static Initializer normal(double deviation) { return {Kind::normal, deviation}; }
 
-  /// Fills a float32 tensor in host memory. The fan out is the last size, the fan in the size before it; both are
-  /// multiplied by all other sizes, the kernel of a convolution. Each parameter of a model should have its own
-  /// `stream`. Throws Error if the kind depends on a fan and the tensor has fewer than two axes.
+  /// Sets the elements of a tensor, which must be float32 and in host memory. The fan out is the last size of the
+  /// shape, the fan in the size before it; both are multiplied by all other sizes, which for the weights of a
+  /// convolution are the height and width of the kernel. Random numbers come from the random stream (seed, stream); no
+  /// two parameters of a model should have the same stream. Throws Error if the kind depends on a fan and the tensor
+  /// has fewer than two axes.
   void fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream) const;
 
   bool operator==(const Initializer&) const = default;

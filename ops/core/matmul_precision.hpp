@@ -12,7 +12,8 @@ namespace troupe {
 /// ops/passes/passes.hpp); products that stay float32 use TF32. CPUs always compute in float32.
 enum class MatmulPrecision { float32, tf32, bfloat16, float16 };
 
-/// Sets the precision of kernels and plans made from now on; it is float32 until the first call. Thread-safe.
+/// Sets the precision of kernels and plans that this process makes from now on. Before the first call the precision is
+/// float32. Thread-safe.
 void set_matmul_precision(MatmulPrecision precision);
 MatmulPrecision matmul_precision();
 /// True if products of float32 numbers may round their factors to TF32: for every precision but float32.

@@ -31,8 +31,8 @@ std::optional<std::size_t> fastest(std::size_t count, const MeasuredChoices::Mea
   return best;
 }
 
-/// A lock on `file` against other processes, held while the object lives. It locks nothing if `file` is empty or the
-/// lock file beside it cannot be opened.
+/// Locks a file beside `file`, with the suffix .lock, while the object lives, so that other processes that lock the
+/// same file wait. Locks nothing if `file` is empty or the lock file cannot be opened.
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& file) {
@@ -64,7 +64,8 @@ MeasuredChoices::MeasuredChoices(std::filesystem::path file, ChoiceRule rule) : 
   read();
 }
 
-/// Adds the choices that other processes have written to the file. Keys that have a choice in this process keep it.
+/// Adds the file's choices, which other processes may have written, to `chosen_`. A key that has a choice in this
+/// process keeps it.
 void MeasuredChoices::read() {
   std::ifstream in(file_);
   for (std::string line; std::getline(in, line);) {
@@ -74,15 +75,15 @@ void MeasuredChoices::read() {
   }
 }
 
-/// Reports a problem on stderr, only the first one of this object. After a problem the choices of another process may
-/// differ, and with them the last bits of its results.
+/// Reports a problem on stderr; later problems of this object are not reported. After a problem another process may
+/// choose other algorithms, and then the last bits of its results may differ.
 void MeasuredChoices::warn_once(const std::string& problem) {
   if (std::exchange(warned_, true)) return;
   std::fprintf(stderr, "[choices] %s: other processes may choose other algorithms\n", problem.c_str());
 }
 
-/// Replaces the file in one step, so that another process never reads an incomplete file. Reports a failure by
-/// warn_once().
+/// Writes all choices to a new file that replaces the old one in one step, so that another process never reads an
+/// incomplete file. Does nothing without a file. Reports a failure by warn_once().
 void MeasuredChoices::write() {
   if (file_.empty()) return;
   std::error_code error;
@@ -100,7 +101,8 @@ void MeasuredChoices::write() {
 
 std::optional<std::size_t> MeasuredChoices::earlier_choice(const std::string& key,
                                                            std::span<const std::string> candidates) const {
-  // The choice made after CannotMeasure stays for this process, even if another process has measured the key since.
+  // A key that could not be measured keeps its choice in this process, even if another process has measured the key
+  // since.
   const auto& choices = not_measured_.contains(key) ? not_measured_ : chosen_;
   const auto chosen = choices.find(key);
   if (chosen == choices.end()) return std::nullopt;

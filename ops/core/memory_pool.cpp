@@ -7,10 +7,10 @@ namespace troupe {
 
 namespace {
 
-/// Limit of the wait for each event after work that uses a released block.
+/// Limit of the wait for one event after the last work that uses a released block.
 constexpr std::chrono::seconds kWaitLimit{10};
 
-/// Waits for each event, at most kWaitLimit. Work that has failed counts as done.
+/// Waits at most kWaitLimit for each event. An event whose work has failed counts as done.
 void wait_for(const std::vector<Event>& events) noexcept {
   for (const auto& event : events)
     if (event.state() != nullptr) (void)event.state()->wait_for(kWaitLimit);

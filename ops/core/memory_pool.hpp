@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// The functions of a device through which a pool gets and returns memory. The pool calls them under its lock.
+/// Functions that allocate and release memory of one device. MemoryPool calls them while it holds its mutex.
 struct MemorySource {
   /// Returns new memory, or null if the device is out of memory.
   std::function<std::byte*(std::size_t bytes)> allocate;
@@ -38,7 +38,7 @@ class MemoryPool {
   /// Releases a block that came from allocate(bytes); ignores null. Does not wait for work that uses the block.
   void release(std::byte* block, std::size_t bytes) noexcept;
   /// Waits for the work that uses released blocks, at most 10 seconds for each event, and gives all cached blocks back
-  /// to the device. A block whose work is not done by then stays in the pool.
+  /// to the device. A block whose work is not complete by then stays in the pool.
   void trim() noexcept;
 
   std::size_t bytes_in_use() const;

@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-/// True if no other handle of the object exists, so that the caller may write to the object. All accesses through
-/// earlier handles then happen before the return, which use_count() alone does not ensure. No other thread may copy
-/// `handle` during the call.
+/// True if no other handle of the object exists, so that the caller may write to the object. If so, all accesses
+/// through handles that other threads have dropped happen before the return, which use_count() alone does not ensure.
+/// No other thread may copy `handle` during the call.
 template <class T>
 bool is_only_handle(const std::shared_ptr<T>& handle) {
   if (handle.use_count() != 1) return false;

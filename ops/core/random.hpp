@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-/// Returns counter-based random bits by Philox4x32-10. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
-/// as easy as 1, 2, 3" (SC 2011). The same (key, counter) gives the same bits on any thread and device and in any
-/// order.
+/// Returns 128 random bits by the counter-based generator Philox4x32-10. Source: Salmon, Moraes, Dror and Shaw,
+/// "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). The same (key, counter) gives the same bits on any thread
+/// and device and in any order.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
@@ -22,7 +22,7 @@ inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::ui
   return counter;
 }
 
-/// Returns the i-th number of the random stream (seed, stream), uniform in [0, 1) with 24 bits.
+/// Returns the i-th number of the random stream (seed, stream), a multiple of 2^-24, uniform in [0, 1).
 inline float uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
   const auto block = i / 4;
   const auto bits = philox(seed, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),

@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// The symbolic leading size of a value that has a row for each row of the batch. A batch may have fewer rows than the
-/// plan that processes it was made for.
+/// The leading size of a value that has one row for each row of the batch. Shapes have this symbol in place of a
+/// number, because batches may have different numbers of rows.
 inline constexpr std::int64_t kBatch = -1;
 
 /// The sizes of the axes of a tensor, outermost first. Only the first size may be kBatch.
@@ -69,7 +69,7 @@ struct TensorInfo {
 std::string to_string(const TensorInfo& info);
 
 /// Places float32 tensors one after the other in a block. Returns the offset of each tensor in elements, a multiple of
-/// 16, and as a last entry the number of elements of the block. The shapes must be concrete.
+/// 16, and as a last entry the number of elements of the block. The shapes must not have the leading size kBatch.
 std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);
 
 }  // namespace troupe

@@ -13,10 +13,10 @@
 namespace troupe {
 
 /// A point in the work of a stream. The event is done once all work launched before it is complete or has failed. An
-/// event is two pointers wide; copies stand for the same point. Thread-safe.
+/// event is two pointers wide; a copy stands for the same point as the original. Thread-safe.
 class Event {
  public:
-  /// The implementation of an event, which each backend provides. Thread-safe.
+  /// The interface by which a backend implements its events. Thread-safe.
   class State {
    public:
     virtual ~State() = default;
@@ -61,8 +61,9 @@ class Event {
 /// An event that is done and has failed with `error`.
 Event failed_event(std::exception_ptr error);
 
-/// Work that a stream has captured instead of running it. Stream::launch() runs it, any number of times. Captured work
-/// refers to memory by address and keeps no tensor alive: the tensors that it reads and writes must stay allocated.
+/// Work that a stream has recorded instead of running it. Stream::launch() runs the work, any number of times. Captured
+/// work refers to memory by address and keeps no tensor alive: the tensors that the work reads and writes must stay
+/// allocated.
 class CapturedWork {
  public:
   virtual ~CapturedWork() = default;
@@ -70,8 +71,8 @@ class CapturedWork {
 
 /// A sequence of work on one device. Kernels and copies launched on a stream run one after the other. Launching may
 /// return before the work has run; host memory that the work uses must stay allocated until an event after the work is
-/// done. After a failure all later events of the stream report it, and later work on the stream is skipped. One thread
-/// at a time may use a stream.
+/// done. After a failure all later events of the stream report the failure, and later work on the stream is skipped.
+/// Only one thread at a time may use a stream.
 class Stream {
  public:
   explicit Stream(Device device) : device_(device) {}
@@ -81,13 +82,13 @@ class Stream {
 
   Device device() const { return device_; }
 
-  /// Returns an event that is done once all work launched so far is.
+  /// Returns an event that is done once all work launched so far on this stream is complete or has failed.
   virtual Event record() = 0;
-  /// Returns the event of record(), with the time at which the device reaches it if the backend measures time. Costs
-  /// more than record().
+  /// Returns an event as record() does. If the backend measures time, the event also has the time at which the device
+  /// reaches it, for State::time_since(). Costs more than record().
   virtual Event record_with_time() { return record(); }
-  /// Makes work launched from now on begin after the event, which may belong to another stream or device. Does not
-  /// block the calling thread.
+  /// Makes work that is launched from now on begin only after the event is done. The event may belong to another stream
+  /// or device. Does not block the calling thread.
   virtual void wait(const Event& event) = 0;
   /// Launches a copy of `bytes` bytes. `from` and `to` must not overlap; each must lie in host memory or on a device of
   /// the stream's type.
@@ -97,13 +98,14 @@ class Stream {
 
   /// True if the stream can capture work.
   virtual bool can_capture() const { return false; }
-  /// From this call to end_capture(), captures kernels, copies and writes of zeros instead of running them. record()
+  /// Begins a capture: until end_capture(), kernels, copies and writes of zeros are captured instead of run. record()
   /// and wait() must not be called meanwhile. Throws Error if the stream cannot capture work.
   virtual void begin_capture() { refuse_capture(); }
-  /// Begins a launch, a group of captured work: all work captured up to the next call of this function belongs to it.
-  /// The launch waits only for the earlier launches whose numbers `waits_for` lists; launches are counted from 0 in
-  /// each capture. A capture must call this function for all of its launches or for none. Without calls, or if the
-  /// backend does not override this function, work waits for all work captured before it.
+  /// Begins a launch, a group of captured work: all work captured up to the next call of this function, or to
+  /// end_capture(), belongs to the launch. The launch waits only for the earlier launches whose numbers `waits_for`
+  /// lists; launches are counted from 0 in each capture. A capture that calls this function must call it before its
+  /// first work. Without calls, or if the backend does not override this function, work waits for all work captured
+  /// before it.
   virtual void begin_launch(std::span<const std::size_t> /*waits_for*/) {}
   /// Ends the capture and returns the captured work. Throws Error if some work cannot be captured. The stream may be
   /// used again whether or not the function throws.
@@ -111,8 +113,8 @@ class Stream {
   /// Launches work that a stream of the same device has captured. Throws Error if the stream cannot capture work.
   virtual void launch(const CapturedWork& /*work*/) { refuse_capture(); }
 
-  /// The error of work launched earlier; null if none is known. A device may report such an error at any later call,
-  /// even if that call did not cause the error.
+  /// The error of work that was launched earlier on this stream; null if no error is known. A device may report such an
+  /// error at any later call, even if that call did not cause the error.
   virtual std::exception_ptr fault() { return nullptr; }
 
  private:

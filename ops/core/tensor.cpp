@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-/// The number of bytes of a tensor's elements. Throws Error if it does not fit 64 bits.
+/// The number of bytes of a tensor's elements. Throws Error if the number does not fit 64 bits.
 std::size_t bytes_of(const Shape& shape, DType dtype) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(shape.elements()), size_of(dtype), &bytes))

@@ -28,12 +28,12 @@ namespace troupe {
 
 class Stream;
 
-/// Handle of a dense, row-major block of elements. Copies of a handle share the elements; the block is freed with its
-/// last handle. A handle is two pointers wide, so messages carry it cheaply.
+/// Handle of a dense, row-major block of elements. Copies of a handle share the elements; the last handle frees the
+/// block. A handle is two pointers wide, so messages carry it cheaply.
 ///
-/// Handles may be copied and dropped on any thread. The elements have no lock: the owner of a new tensor fills it, and
-/// once the tensor is sent in a message, no thread writes to it until every receiver has returned the credit for the
-/// message, which says that the receiver reads the tensor no more.
+/// Handles may be copied and dropped on any thread. The elements have no lock: the owner of a new tensor fills it. Once
+/// the tensor is sent in a message, no thread writes to it until every receiver has returned the credit for the
+/// message, by which the receiver says that it no longer reads the tensor.
 ///
 /// Elements in memory that the host cannot access are reached through streams, or copied by to() and copy_to_host();
 /// data(), item() and raw() throw Error for such tensors. Every accessor of an empty handle throws Error, except
@@ -43,7 +43,7 @@ class Tensor {
   /// A handle without a tensor.
   Tensor() = default;
 
-  /// A new, zeroed tensor. The shape must be concrete. Throws Error if the device is out of memory.
+  /// A new, zeroed tensor. Throws Error if the shape has the leading size kBatch or the device is out of memory.
   Tensor(const Shape& shape, DType dtype, Device device = {});
   /// A tensor on existing memory, which the tensor keeps alive. The memory must lie on the device and hold all
   /// elements. Throws Error if `memory` is null and the tensor has elements.
@@ -51,7 +51,7 @@ class Tensor {
   /// A new, zeroed tensor in host memory that is pinned for asynchronous copies to and from `device`.
   static Tensor pinned(const Shape& shape, DType dtype, Device device);
 
-  /// A new tensor in CPU memory with a copy of the elements. Throws Error if their number is not that of the shape.
+  /// A new tensor in CPU memory with a copy of the elements. Throws Error if the shape has another number of elements.
   template <class T>
   static Tensor from(const Shape& shape, std::span<const T> elements);
   template <class T>
@@ -63,24 +63,25 @@ class Tensor {
     return from<T>(Shape{}, std::span<const T>(&value, 1));
   }
 
-  /// A view: the same memory from `byte_offset` on, under another shape. Throws Error if the view reaches past the end
-  /// of this tensor's memory.
+  /// A view: a tensor with the memory of this tensor from `byte_offset` on, and another shape. Throws Error if the view
+  /// reaches past the end of this tensor's memory.
   Tensor view(const Shape& shape, std::size_t byte_offset = 0) const { return view(shape, dtype(), byte_offset); }
   /// A view with another shape and dtype. Throws Error if the view reaches past the end of this tensor's memory.
   Tensor view(const Shape& shape, DType dtype, std::size_t byte_offset) const;
   /// A view of the rows `first` to `first + count - 1`. Rows are counted along the first axis.
   Tensor rows(std::int64_t first, std::int64_t count) const;
   /// Sets `view` to a view of this tensor. Allocates nothing if `view` is the only handle of another tensor or view,
-  /// whose bookkeeping is then reused. Throws Error if the view reaches past the end of this tensor's memory.
+  /// whose Body is then reused. Throws Error if the view reaches past the end of this tensor's memory.
   void view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  /// Releases the memory that this view keeps alive. Call view_into() on the handle before using it again.
+  /// Drops the reference of this handle to its memory, but keeps the Body for view_into() if no other handle has it.
+  /// Call view_into() on the handle before using it again.
   void release_view();
   /// A new tensor with the same elements on the same device. Blocks like to().
   Tensor clone() const { return to(device()); }
   /// A new tensor with the same elements on a device. Blocks until the copy and all work launched on this tensor's
   /// device are complete, so training steps should not call it.
   Tensor to(Device device) const;
-  /// Returns this tensor if the host can access the elements, else a copy in host memory, for which it blocks like
+  /// Returns this tensor if the host can access the elements, else a copy in host memory. Making the copy blocks like
   /// to().
   Tensor copy_to_host() const { return host_accessible() ? *this : to(Device{}); }
   /// A new tensor on the CPU with the same elements. Throws Error if the host cannot access the elements. Does not wait
@@ -96,10 +97,10 @@ class Tensor {
   /// True if the host may read and write the elements.
   bool host_accessible() const { return body().host_accessible; }
 
-  /// The address of the elements on the device, for kernels and copies; may be null if there are no elements. The
-  /// handle must not be empty, which is not checked.
+  /// The address of the elements on the device, for kernels and copies; may be null if there are no elements. Does not
+  /// check that the handle is not empty, which the caller must ensure.
   std::byte* address() const TROUPE_LIFETIMEBOUND { return body_->data; }
-  /// The elements as bytes. Throws Error if the host cannot access them.
+  /// The address of the elements as bytes. Throws Error if the host cannot access the elements.
   const std::byte* raw() const TROUPE_LIFETIMEBOUND { return mutable_raw(); }
   std::byte* mutable_raw() const TROUPE_LIFETIMEBOUND {
     if (!host_accessible()) [[unlikely]]
@@ -124,12 +125,12 @@ class Tensor {
   template <class T>
   T item() const;
 
-  /// Number of handles of this tensor. Handles of its views do not count.
+  /// The number of handles of this tensor. Handles of views of the tensor do not count.
   long use_count() const { return body_.use_count(); }
   bool same_as(const Tensor& other) const { return body_ == other.body_; }
 
  private:
-  /// The shared part of the handles of a tensor. A view has a body of its own, which keeps the same memory alive.
+  /// The data that all handles of a tensor share. A view has its own Body, which keeps the same memory alive.
   struct Body {
     std::shared_ptr<std::byte> memory;
     std::byte* data = nullptr;
@@ -141,7 +142,7 @@ class Tensor {
     std::int64_t elements = 0;
   };
   void fill_view(Body& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  /// The body if this handle is its only one, else null.
+  /// The Body if this handle is the only one that has it, else null.
   Body* exclusive_body() const;
   const Body& body() const {
     if (body_ == nullptr) [[unlikely]]
@@ -158,14 +159,14 @@ class Tensor {
 /// The tensor as text, such as `float32[128, 784] on cpu:0`.
 std::string to_string(const Tensor& tensor);
 
-/// Launches a copy of all elements. Both tensors must stay allocated until an event after the copy is done. Throws
-/// Error if the tensors differ in dtype or number of elements, or if one lies neither in host memory nor on a device of
-/// the stream's type.
+/// Launches on `stream` a copy of the elements of `from` to `to`. Both tensors must stay allocated until an event after
+/// the copy is done. Throws Error if the tensors differ in dtype or number of elements, or if one lies neither in host
+/// memory nor on a device of the stream's type.
 void copy(Stream& stream, const Tensor& from, const Tensor& to);
-/// Copies all elements on a stream of its own and blocks until the copy is complete. Waits for earlier work on the
-/// device of `from` only if the host cannot access `from` and `to` lies on another device; in the other cases the
-/// caller must have waited for work that uses the tensors. No work on either tensor may be launched meanwhile. Throws
-/// Error if the tensors differ in dtype or number of elements.
+/// Copies the elements of `from` to `to` on a new stream and blocks until the copy is complete. Waits for earlier work
+/// on the device of `from` only if the host cannot access `from` and `to` lies on another device; in the other cases
+/// the caller must have waited for work that uses the tensors. No work on either tensor may be launched meanwhile.
+/// Throws Error if the tensors differ in dtype or number of elements.
 void copy_and_wait(const Tensor& from, const Tensor& to);
 
 template <class T>

@@ -31,8 +31,9 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
   });
 }
 
-// The kernel adds gradient / steps to the sum, unless there is a flag that is not above 0. In the first of the `steps`
-// steps of an update it sets the sum to zero before, even if the gradient of that step is not added.
+// The kernel adds gradient / steps to the sum, unless input 3, a flag, exists and is not above 0. An update takes
+// `steps` steps. In the first of them the kernel sets the sum to zero before, even if it does not add the gradient of
+// that step.
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
   return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 4}](
                              Inputs in, Outputs out) {

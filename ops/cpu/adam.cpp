@@ -59,8 +59,9 @@ TROUPE_SIMD_CLONES void adam_moments(std::int64_t n, float* m, float* v, const f
   }
 }
 
-/// The sum of the squares of a parameter, and the sum of the squares of Lamb's step for that parameter, before the
-/// learning rate is applied. `rate` and `root` are the bias corrections of m and of the square root of v.
+/// The result of lamb_sizes(): the sum of the squares of a parameter p, and the sum of the squares of Lamb's step for
+/// p, before the learning rate is applied. In lamb_sizes() and lamb_step(), `rate` and `root` are the bias corrections
+/// of m and of the square root of v.
 struct LambSizes {
   float parameter, step;
 };

@@ -16,8 +16,8 @@ namespace troupe::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// The number of queries in a block, which are computed together. It is small enough that a causal block computes few
-// scores of keys that its queries do not see, and that its scores stay in the cache.
+// The number of queries in a block, which are computed together. It is small enough that the scores of a block stay in
+// the cache, and that a causal block computes few scores of keys to which a query does not attend.
 constexpr std::int64_t kBlock = 64;
 
 /// A row-major matrix inside a larger array: its first element, and the distance from one row to the next in elements.
@@ -26,8 +26,8 @@ struct Rows {
   std::int64_t stride;
 };
 
-/// Computes c = factor a b + keep c, where c is [m, n]. a is [m, k] if transpose_a is 'N', or [k, m] if it is 'T'; b is
-/// [k, n] if transpose_b is 'N', or [n, k] if it is 'T'. Throws Error if oneDNN fails.
+/// Computes c = factor * a * b + keep * c, where c is [m, n]. a is [m, k] if transpose_a is 'N', or [k, m] if it is
+/// 'T'; b is [k, n] if transpose_b is 'N', or [n, k] if it is 'T'. Throws Error if oneDNN fails.
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char transpose_a, Rows a, char transpose_b,
               Rows b, float keep, Rows c) {
   const auto status =
@@ -36,7 +36,8 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char
 }
 
 /// Replaces n scores by their softmax, and returns the logarithm of the sum of their exponentials. If all scores are
-/// minus infinity, they become 0 and infinity is returned, so that probabilities() gives 0 in the gradient, too.
+/// minus infinity, they become 0 and infinity is returned, so that the gradient, in which probabilities() subtracts
+/// this infinity, gets zeros, too.
 TROUPE_SIMD_CLONES float softmax_row(std::int64_t n, float* x) {
   const float largest = lane_max(n, x);
   if (largest == -kInfinity) {
@@ -56,7 +57,7 @@ TROUPE_SIMD_CLONES void probabilities(std::int64_t n, float log_sum, float* x) {
 }
 
 /// Replaces the gradient dp of the probabilities p of one query by the gradient of its scores. `along` is the sum of p
-/// dp, and `factor` the factor by which the scores are multiplied.
+/// * dp over the keys, and `factor` the factor 1 / sqrt(D) in the scores.
 TROUPE_SIMD_CLONES void scores_grad(std::int64_t n, const float* p, float along, float factor, float* dp) {
   for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] * (dp[i] - along) * factor;
 }
@@ -65,14 +66,15 @@ TROUPE_SIMD_CLONES float dot(std::int64_t n, const float* a, const float* b) {
   return lane_sum(n, [a, b](std::int64_t i) { return a[i] * b[i]; });
 }
 
-/// Queries `first` to `end - 1` of one row of the batch and one head. Only the first `seen` keys are visible to any of
-/// them: keys 0 .. end-1 if attention is causal, else all keys.
+/// Queries `first` to `end - 1` of one row of the batch and one head. These queries attend to no keys but the first
+/// `seen`: `end` keys if attention is causal, else all keys.
 struct Block {
   std::int64_t row, head, first, end, seen;
   std::int64_t queries() const { return end - first; }
 };
 
-/// The sizes of a call, and access to the parts of its tensors that belong to a block.
+/// The sizes of a call of attention or attention_grad, and access to the parts of the call's tensors that belong to a
+/// block.
 struct Attention {
   std::int64_t rows, queries, keys, heads, key_size, value_size;
   bool causal, has_mask, mask_of_rows;
@@ -109,7 +111,8 @@ struct Attention {
   }
 
   /// For every query i of a block: sets the scores of masked keys to minus infinity, calls visit(i, scores of the
-  /// query, n), where keys 0 .. n-1 are visible to the query by causality, and sets the scores from n on to 0.
+  /// query, n), where n is i + 1 if attention is causal, else the number of keys, and sets the scores from n on to 0. A
+  /// null `mask` masks no key.
   template <class Visit>
   void for_each_query(const Block& block, const Tensor* mask, float* s, Visit visit) const {
     for (std::int64_t i = block.first; i < block.end; ++i, s += block.seen) {

@@ -5,7 +5,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A pooling of images x to images y. Each list has one entry for the height and one for the width of an image.
+/// An average pooling of images x to images y, as oneDNN describes it. Each member of type Dims has one entry for the
+/// height and one for the width of an image.
 struct AveragePooling {
   Layout x, y;
   Dims strides, sizes, padding;

@@ -38,7 +38,7 @@ class CpuBackend final : public Backend {
   CpuBackend() { add_kernels(kernels_); }
 
   bool host_accessible() const override { return true; }
-  // A CPU device is a thread, so the number of devices is not limited.
+  // A CPU device stands for one thread, so the number of devices is not limited.
   int device_count() const override { return std::numeric_limits<int>::max(); }
 
   std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {

@@ -10,17 +10,18 @@ namespace troupe::cpu {
 
 namespace {
 
-// The channels of a pixel are contiguous and often few. pixels_together() pixels next to each other, up to kWidth
-// elements, are treated as one pixel with more channels, so that loops are long enough for wide vectors.
+// The channels of a pixel are contiguous and often few. Loops treat pixels_together() neighboring pixels as one pixel
+// with more channels, so that the loops are long enough for wide vectors. These pixels have up to kWidth elements
+// together, unless a single pixel has more.
 constexpr std::int64_t kWidth = 64;
-// The number of terms that are added up in float before their sum is added to a sum in double.
+// The largest number of terms that are added up in float before their sum is added to a sum in double.
 constexpr std::int64_t kFloatAdditions = 64;
 
 std::int64_t pixels_together(std::int64_t channels) {
   return std::max<std::int64_t>(1, kWidth / channels);
 }
 
-/// A number for every channel, repeated for the pixels that are treated as one. The object keeps its memory between
+/// A number for every channel, repeated for each of the pixels_together() pixels. The object keeps its memory between
 /// runs.
 class Repeated {
  public:
@@ -54,8 +55,8 @@ class ChannelSums {
         sums_(static_cast<std::size_t>(2 * width_)) {}
 
   /// Computes both sums of every channel into result [2, channels]. add(n, runs, at, first, second) must handle `runs`
-  /// runs of n elements, which begin at element `at`: it adds the two terms of element i of every run to first[i] and
-  /// second[i], which are 0 before.
+  /// consecutive runs of n elements, of which the first begins at element `at`: add the two terms of element i of every
+  /// run to first[i] and second[i], which are 0 before.
   template <class Add>
   void add_up(std::int64_t elements, float* result, Add add) {
     std::ranges::fill(totals_, 0.0);
@@ -130,8 +131,8 @@ TROUPE_SIMD_CLONES void input_grad(std::int64_t n, const float* dy, const float*
   for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * factor[i] - (x[i] - mean[i]) * along[i] - shift[i];
 }
 
-/// Splits all elements into runs, each of the pixels that are treated as one, and calls visit(n, at) for each: a run of
-/// n elements begins at element `at`. The last run may be shorter.
+/// Splits all elements into runs of pixels_together() pixels and calls visit(n, at) for each: a run of n elements
+/// begins at element `at`. The last run may be shorter.
 template <class Visit>
 void for_each_run(std::int64_t elements, std::int64_t channels, Visit visit) {
   const auto width = channels * pixels_together(channels);
@@ -198,8 +199,9 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   });
 }
 
-// dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x. Without sums (input 6) the
-// moments are constants, and both means are left out.
+// dx = scale / deviation * (dy - mean(dy) - z * mean(dy * z)), where deviation = sqrt(variance + epsilon) and z = (x -
+// mean) / deviation. Input 6, if there is one, has the sums of dy and of dy * z for every channel, and input 5 the
+// number of their terms. Without input 6 the moments are constants, and dx = scale / deviation * dy.
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
   return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),

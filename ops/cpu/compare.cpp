@@ -29,7 +29,9 @@ std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// Converts a number to another type; see cast in ops/library/cast.hpp for the rounding and the limits.
+/// Converts a number to another type, by the rules of cast in ops/library/cast.hpp. A conversion from or to a 16-bit
+/// float goes through float32. A conversion to an integer drops the fraction; a NaN becomes 0, and a number beyond the
+/// range becomes the nearest limit.
 template <class To, class From>
 To cast_number(From x) {
   if constexpr (kIsHalf<From>) return cast_number<To>(static_cast<float>(x));

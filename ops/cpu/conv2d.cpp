@@ -5,10 +5,11 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A convolution of images x to images y, as oneDNN describes it. Images stay in their layout. `plain_weights` is the
-/// layout of the weights in the library, [KH, KW, C / groups, O]: oneDNN's hwio, with sizes in the order OIHW.
-/// `weights` leaves the layout to oneDNN. Each run reorders the weights, or their gradient, between the two layouts in
-/// scratch memory.
+/// A convolution of images x to images y, as oneDNN describes it. Images stay in the library's layout, [B, H, W, C].
+/// `plain_weights` is the library's layout of the weights, [KH, KW, C / groups, O], with the sizes in oneDNN's order:
+/// [O, C, KH, KW] for one group, else [groups, O / groups, C / groups, KH, KW]. `weights` has the same sizes and leaves
+/// the layout to oneDNN. If oneDNN chooses another layout, each run reorders the weights, or their gradient, between
+/// the two layouts in scratch memory.
 struct Convolution {
   Layout x, weights, bias, y, plain_weights;
   Dims strides, padding;

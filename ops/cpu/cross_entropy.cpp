@@ -20,7 +20,7 @@ std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t cl
   return label;
 }
 
-// Rows of fewer elements are summed one element after the other, not with lane_sum().
+// log_softmax_row() sums rows of fewer elements one element after the other, not with lane_sum().
 constexpr std::int64_t kLongRow = 32;
 
 /// Computes y = x - log(sum(exp(x))) of one row.
@@ -45,7 +45,7 @@ TROUPE_SIMD_CLONES float product_sum(std::int64_t n, const float* x, const float
   return lane_sum(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
 }
 
-/// Computes dx = a exp(y) - b t of one row.
+/// Computes dx = a * exp(y) - b * t of one row.
 TROUPE_SIMD_CLONES void exp_minus(std::int64_t n, const float* y, float a, const float* t, float b, float* dx) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = a * exp_of(y[i]) - b * t[i];
 }
@@ -60,7 +60,7 @@ void for_each_row(const Tensor& tensor, std::int64_t width, Visit visit) {
   for (std::int64_t row = 0; row < tensor.elements() / width; ++row) visit(row);
 }
 
-/// The attributes of a loss or metric: label smoothing, and the label that is ignored if there is one.
+/// The attributes of a loss or metric: label smoothing, 0 if there is none, and the ignored label, if there is one.
 struct Target {
   float smoothing;
   bool has_ignored;
@@ -77,14 +77,16 @@ TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor,
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i]) * factor;
 }
 
-/// The gradient of the loss of a row. Input 0 has it for every row. With input 3, the batch info, input 0 is the
-/// gradient of the mean loss instead, and is divided by the number of rows of the whole batch.
+/// The gradient of the loss of a row. Without input 3, input 0 has the gradients of the losses, one for each row. With
+/// input 3, the batch info, input 0 is the gradient of the mean loss, which is divided by the number of rows of the
+/// whole batch.
 float loss_gradient(Inputs in, std::int64_t row) {
   if (in.size() < 4) return floats(in[0])[row];
   return floats(in[0])[0] / static_cast<float>(BatchInfo::read(in[3]).global_rows);
 }
 
-/// A kernel of the gradient of softmax_cross_entropy. Input 1 must hold logits if `of_logits`, else log probabilities.
+/// A kernel of the gradient of softmax_cross_entropy with respect to the logits. Input 1 must hold the logits if
+/// `of_logits`, else the log probabilities.
 std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, bool of_logits) {
   return function_kernel(
       [classes = call.inputs[1].shape.back(0), target = Target(call.attributes), of_logits](Inputs in, Outputs out) {
@@ -116,7 +118,7 @@ std::unique_ptr<Kernel> make_log_softmax(const OpCall& call) {
   });
 }
 
-// dx = dy - exp(y) sum(dy), where y is the result of log_softmax.
+// dx = dy - exp(y) * sum(dy), where y is the result of log_softmax and the sum is over a row.
 std::unique_ptr<Kernel> make_log_softmax_grad(const OpCall& call) {
   return function_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[0], width, [&](std::int64_t row) {
@@ -163,8 +165,8 @@ std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
   });
 }
 
-// dx = dloss (exp(y) sum(p) - p), where y are the log probabilities of the logits and p the target probabilities. The
-// sum is computed, because p need not add up to 1.
+// dx = dloss * (exp(y) * sum(p) - p), where y are the log probabilities of the logits and p the target probabilities of
+// a row. The sum is computed, because p need not add up to 1.
 std::unique_ptr<Kernel> make_soft_cross_entropy_grad(const OpCall& call) {
   return function_kernel([classes = call.inputs[1].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[1], classes, [&](std::int64_t row) {

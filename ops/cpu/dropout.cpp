@@ -10,14 +10,15 @@ constexpr int kBlocks = 16;  // the number of Philox blocks computed at once, ea
 constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
-/// The seed and the counters from which the random numbers of one row are computed.
+/// The seed, which is the Philox key, and three of the four words of the Philox counter: the row in the whole batch,
+/// the step, and the stream of the op. The fourth word is the number of the block.
 struct RowKey {
   std::uint64_t seed;
   std::uint32_t row, step, stream;
 };
 
-/// Computes the Philox blocks first .. first + 15 of a row at once; see ops/core/random.hpp. Word w of block b is at
-/// words[w][b].
+/// Computes blocks first .. first + 15 of the random numbers of a row at once, by Philox4x32-10; see
+/// ops/core/random.hpp. Word w of block first + b is at words[w][b].
 [[gnu::always_inline]] inline void random_blocks(const RowKey& key, std::uint32_t first,
                                                  std::uint32_t (&words)[4][kBlocks]) {
   for (int b = 0; b < kBlocks; ++b) words[0][b] = first + static_cast<std::uint32_t>(b);
@@ -40,7 +41,8 @@ struct RowKey {
 }
 
 /// Computes dropout of a row. Word w of block 16 i + b decides on element 64 i + 16 w + b. If the upper 24 bits of the
-/// word are at least `threshold` = rate 2^24, the element is multiplied by `factor`; else it becomes 0.
+/// word are at least `threshold`, which is rate * 2^24 rounded down, the element is multiplied by `factor`; else it
+/// becomes 0.
 TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uint32_t threshold, float factor,
                                  const float* x, float* y) {
   std::uint32_t words[4][kBlocks];

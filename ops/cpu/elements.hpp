@@ -13,7 +13,7 @@ namespace troupe::cpu {
 using Inputs = std::span<const Tensor>;
 using Outputs = std::span<const Tensor>;
 
-/// An attribute of a call as a float.
+/// The numeric attribute `name` of a call, rounded to float.
 inline float float_attribute(const OpCall& call, const char* name) {
   return static_cast<float>(call.attributes.number(name));
 }

@@ -9,9 +9,9 @@ namespace troupe::cpu {
 
 namespace {
 
-// Computes out[i] = f(a[i * a_step], b[i * b_step]) for one run. Each step is 0 or 1; every combination has its own
-// loop, because compilers turn loops with constant steps into vector code. Both steps are 0 if broadcast_to repeats one
-// element.
+// Computes out[i] = f(a[i * a_step], b[i * b_step]) for one run. Each step must be 0 or 1; every combination has its
+// own loop, because compilers turn loops with constant steps into vector code. Both steps are 0 if broadcast_to repeats
+// one element.
 template <class F>
 [[gnu::always_inline]] inline void run_of(F f, std::int64_t n, const float* a, std::int64_t a_step, const float* b,
                                           std::int64_t b_step, float* out) {
@@ -69,7 +69,7 @@ TROUPE_BROADCAST_KERNEL(make_sub, -)
 TROUPE_BROADCAST_KERNEL(make_mul, *)
 TROUPE_BROADCAST_KERNEL(make_div, /)
 
-// Input 1 gives only the shape, so it may have any dtype.
+// Input 1 gives only the shape of the result, so it may have any dtype. Throws Error if input 0 is a 16-bit float.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
   if (is_16_bit(call.inputs[0].dtype)) throw Error("broadcast_to", "has no kernel of 16-bit floats for cpu");
   return function_kernel([walk = Walk(call)](Inputs in, Outputs out) {
@@ -92,7 +92,8 @@ void relu(std::int64_t n, const float* x, float* y) {
   make_relu_loop(n, x, y);
 }
 
-// The gradient is added up row by row, in the order in which reduce_sum adds rows.
+// The kernel sums the gradient row by row, in the order of reduce_sum, so the sum has the bits of a separate
+// reduce_sum.
 std::unique_ptr<Kernel> make_relu_grad_bias(const OpCall& call) {
   const auto columns = call.outputs[1].shape[0];
   return function_kernel([columns, rows = call.inputs[0].shape.elements() / columns](Inputs in, Outputs out) {

@@ -18,7 +18,7 @@ namespace troupe::cpu {
   // ln 2 in two parts. The first has few bits, so that n * kLn2High is exact.
   constexpr float kLn2High = 0.693359375F;
   constexpr float kLn2Low = -2.12194440e-4F;
-  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: x + kRounder has x as an integer in its low bits
+  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: x + kRounder has x, rounded, in its low bits
   const float clamped = x < -87.0F ? -87.0F : (x > 88.5F ? 88.5F : x);
   const float shifted = clamped * kLog2E + kRounder;
   const float n = shifted - kRounder;
@@ -36,7 +36,8 @@ namespace troupe::cpu {
   return x > 88.5F ? std::bit_cast<float>(0x7f800000U) : (x == x ? scaled : x);
 }
 
-/// exp(x), but 0 for x below -87 and infinity for x above 88.5. Just beyond these limits exp(x) is not a normal number.
+/// exp(x), but 0 for x below -87 and infinity for x above 88.5. The exact exp(x) is subnormal below -87.34 and
+/// overflows above 88.72.
 [[gnu::always_inline]] inline float exp_or_zero(float x) {
   const float y = exp_of(x);
   return x < -87.0F ? 0.0F : y;
@@ -129,7 +130,8 @@ struct GeluTanhPart {
 };
 [[gnu::always_inline]] inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  // For |x| > 20 the factor is 0 or 1 in float32. x is limited to 20, because its square might overflow.
+  // For |x| > 20 the factor is 0 or 1 in float32. x is limited to [-20, 20], because the square of a larger x might
+  // overflow.
   const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));

@@ -7,8 +7,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The kernel of fused_elementwise. It runs the kernels of the single ops one after the other, to the same bits. It is
-/// not fast, because passes fuse element-wise ops only in graphs for GPUs.
+/// The kernel of fused_elementwise. It runs the kernels of the fused ops one after the other, so the result has the
+/// bits of these ops. Speed does not matter, because passes fuse element-wise ops only in graphs for GPUs.
 class FusedKernel final : public Kernel {
  public:
   explicit FusedKernel(const OpCall& call) : inputs_(call.inputs.size()) {

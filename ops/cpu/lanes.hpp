@@ -7,7 +7,7 @@ namespace troupe::cpu {
 
 inline constexpr int kLanes = 16;
 
-/// The sum f(0) + ... + f(n - 1) as sixteen partial sums that are added in a fixed order, which gives the same bits for
+/// The sum f(0) + ... + f(n - 1) as kLanes partial sums that are added in a fixed order, which gives the same bits for
 /// every vector width. Call it from a function marked TROUPE_SIMD_CLONES.
 template <class F>
 [[gnu::always_inline]] inline float lane_sum(std::int64_t n, F f) {

@@ -10,7 +10,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The product of one time step, y = x weights, where x is [rows, k] and `weights` is [k, n] and lies in memory with
+/// The product of one time step, y = x * weights, where x is [rows, k] and `weights` is [k, n] and lies in memory with
 /// `strides`. begin() reorders the weights once, for all time steps, into the layout that oneDNN prefers.
 class StepProduct {
  public:
@@ -46,8 +46,9 @@ class StepProduct {
   std::size_t packed_bytes_, scratch_bytes_;
 };
 
-/// Computes one row at one time step: the gates after their activations, the new cell and the new hidden state.
-/// `inputs` and `recurrent` are the terms of the gates from the input and from the old hidden state. `size` is H.
+/// Computes one row at one time step: the gates after their activations, the new cell and the new hidden state. The
+/// gates before their activations are `inputs` + `recurrent`, the terms from the input and from the old hidden state.
+/// `size` is the number of elements of a state; the input, forget, cell and output gates follow each other.
 TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const float* recurrent, const float* old_cell,
                                  float* gates, float* cell, float* hidden) {
   for (std::int64_t i = 0; i < 2 * size; ++i) gates[i] = sigmoid_of(inputs[i] + recurrent[i]);
@@ -60,9 +61,9 @@ TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const f
   }
 }
 
-/// Computes the gradient of the gates before their activations, `dgates`, of one row at one time step. `dstate` and
-/// `dhidden` are the gradients of the new hidden state from the output and from the next time step. `dcell` is the
-/// gradient of the new cell, and is replaced by the gradient of the old cell.
+/// Computes the gradient of the gates before their activations, `dgates`, of one row at one time step. The gradient of
+/// the new hidden state is `dstate` + `dhidden`, the terms from the output of the op and from the next time step.
+/// `dcell` is the gradient of the new cell, and is replaced by the gradient of the old cell.
 TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, const float* dhidden, const float* gates,
                                       const float* cell, const float* old_cell, float* dcell, float* dgates) {
   const float *in = gates, *forget = gates + size, *proposed = gates + 2 * size, *out = gates + 3 * size;
@@ -78,11 +79,12 @@ TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, co
   }
 }
 
-/// The sizes of a call, and the offsets in its tensors. `size` is H.
+/// The sizes of a call of lstm or lstm_grad, and offsets in the call's tensors: `rows` is B, `times` the number of time
+/// steps T, and `size` the number of elements H of a state.
 struct Sizes {
   std::int64_t rows, times, size;
 
-  /// The offsets of a row at a time step: of its state in [B, T + 1, H], and of its gates in [B, T, 4 H].
+  /// The offset of the state of a row in [B, T + 1, H], and that of its gates in [B, T, 4 H], at a time step.
   std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
   std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
 };
@@ -91,8 +93,8 @@ std::size_t float_bytes(std::int64_t count) {
   return Allocator::rounded(static_cast<std::size_t>(count) * sizeof(float));
 }
 
-// The kernel of lstm. The states of the rows at one time step are far apart in the outputs, so the product reads and
-// writes compact copies in scratch memory.
+// The kernel of lstm. The hidden states of the rows at one time step are far apart in output 0. The product therefore
+// reads a compact copy of them in scratch memory, and writes the recurrent terms of the gates to scratch memory, too.
 class LstmKernel final : public Kernel {
  public:
   explicit LstmKernel(const OpCall& call)

@@ -19,7 +19,8 @@ template <class F>
 using UnaryLoop = void (*)(std::int64_t n, const float* x, float* y);
 using BinaryLoop = void (*)(std::int64_t n, const float* a, const float* b, float* y);
 
-/// A kernel that runs a loop over all elements of its one or two inputs.
+/// A kernel that calls `loop` once for all elements of its one or two inputs, which must be float32 and of the shape of
+/// output 0.
 inline std::unique_ptr<Kernel> map_kernel(UnaryLoop loop) {
   return function_kernel(
       [loop](Inputs in, Outputs out) { loop(out[0].elements(), floats(in[0]), mutable_floats(out[0])); });

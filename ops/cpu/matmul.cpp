@@ -10,8 +10,8 @@ namespace troupe::cpu {
 
 namespace {
 
-// Matrices are row-major. A transposed matrix is the same memory described with other strides. Kernels here reorder no
-// matrix, because oneDNN packs the factors in its products.
+// Matrices are row-major. A transposed matrix is the same memory described with other strides. The kernels in this file
+// reorder no matrix, because oneDNN's products pack their factors.
 
 /// Describes a tensor as one matrix, with a row for each position along the leading axes, or as the transpose of it.
 Layout rows_of(const Shape& shape, bool transposed) {
@@ -50,13 +50,14 @@ PrimitiveKernel make_product(const Product& product, bool has_bias) {
   return kernel;
 }
 
-// run_kernel() must not be inlined. Otherwise g++ 12 takes the virtual call for a call of MatmulReluGrad::run(), which
-// reads a third input, and warns that the third input is missing.
+// run_kernel() must not be inlined. If it is inlined, g++ 12 takes the virtual call for a call of
+// MatmulReluGrad::run(), which reads a third input, and warns that the third input is missing.
 [[gnu::noinline]] void run_kernel(Kernel& kernel, const KernelContext& context, Inputs inputs, Outputs outputs) {
   kernel.run(context, inputs, outputs);
 }
 
-// The kernel of matmul_relu_grad. It runs the kernels of matmul and relu_grad, which gives the bits of these ops.
+// The kernel of matmul_relu_grad. It runs the kernels of matmul and relu_grad one after the other, so the result has
+// the bits of these ops.
 class MatmulReluGrad final : public Kernel {
  public:
   explicit MatmulReluGrad(const OpCall& call)

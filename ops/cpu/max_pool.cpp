@@ -26,8 +26,8 @@ struct Window {
   std::int32_t first_place;
 };
 
-/// The sizes of the images x [rows, height, width, channels] and of their pooled images [rows, pooled_height,
-/// pooled_width, channels].
+/// The attributes of a max pooling, and the sizes of its images x [rows, height, width, channels] and pooled images
+/// [rows, pooled_height, pooled_width, channels].
 struct Pooling {
   std::int64_t rows, height, width, channels, pooled_height, pooled_width, kernel_size, stride, padding;
   bool relu;
@@ -63,8 +63,9 @@ struct Pooling {
   }
 };
 
-/// Calls visit(offset of the element, its index in the whole window) for every element of a window. If W > 0, the
-/// window must be W x W and lie in the image, and compilers unroll the loops. If W is 0, the window gives its size.
+/// Calls visit(offset of the element in the image, its index in the whole window) for every element of a window that
+/// lies in the image. If W > 0, the window must be W x W and lie in the image, and compilers unroll the loops. If W is
+/// 0, the window gives its size.
 template <int W, class Visit>
 [[gnu::always_inline]] inline void for_elements(const Pooling& p, const Window& window, Visit visit) {
   const std::int64_t rows = W > 0 ? W : window.rows, columns = W > 0 ? W : window.columns;
@@ -74,7 +75,8 @@ template <int W, class Visit>
       visit(window.offset + (h * p.width + w) * p.channels, (W > 0 ? 0 : window.first_place) + h * size + w);
 }
 
-/// Finds the largest elements of one window, and their indices in the window, in N neighboring channels.
+/// Finds the largest elements of one window, and their indices in the window, in N neighboring channels. With p.relu it
+/// applies a relu to these elements, and sets the index of an element that is not above 0 to kNoPlace.
 template <int N, int W>
 [[gnu::always_inline]] inline void pool_window(const Pooling& p, const Window& window, const float* __restrict x,
                                                float* __restrict y, std::uint8_t* __restrict places) {
@@ -147,7 +149,7 @@ TROUPE_SIMD_CLONES void widen(std::int64_t n, const std::uint8_t* __restrict fro
   for (std::int64_t k = 0; k < n; ++k) to[k] = from[k];
 }
 
-/// Computes the gradients of the windows of row i of a pooled image.
+/// Computes the gradients of the elements of all windows in row i of a pooled image; see unpool_window().
 TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float* dy, const std::int32_t* places,
                                    float* dx) {
   for (std::int64_t j = 0; j < p.pooled_width; ++j, dy += p.channels, places += p.channels) {
@@ -163,7 +165,8 @@ class MaxPoolGradient final : public Kernel {
  public:
   explicit MaxPoolGradient(const Pooling& pooling) : p_(pooling) {}
 
-  // Scratch memory for the indices of one pooled row, widened to 32 bits, the width of the gradients that they select.
+  // The scratch memory holds the indices for one row of a pooled image, widened from 8 to 32 bits. The indices select
+  // among float32 gradients, and vector code needs both in the same width.
   std::size_t scratch_bytes() const override {
     return static_cast<std::size_t>(p_.pooled_row_elements()) * sizeof(std::int32_t);
   }

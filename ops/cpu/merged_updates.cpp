@@ -9,8 +9,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Updates the parameters one after the other, each by the kernel of a single update. Parameters without elements are
-/// skipped.
+/// The kernel of an op that updates several parameters. It updates them one after the other, each by the kernel of the
+/// op that updates one parameter. Parameters without elements are skipped.
 class MergedUpdateKernel final : public Kernel {
  public:
   MergedUpdateKernel(const OpCall& call, std::unique_ptr<Kernel> (*make_single)(const OpCall& call))

@@ -9,8 +9,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The statistics of a row, which the gradient needs, too: in layer_norm the mean and 1 / sqrt(variance + epsilon), in
-/// rms_norm 0 and 1 / sqrt(mean of x squared + epsilon).
+/// The statistics of a row, by which the row and its gradient are computed: in layer_norm the mean and 1 /
+/// sqrt(variance + epsilon), in rms_norm 0 and 1 / sqrt(mean of x squared + epsilon).
 struct RowStatistics {
   float mean = 0.0F, factor = 1.0F;
 };
@@ -31,8 +31,8 @@ TROUPE_SIMD_CLONES void normalize_row(std::int64_t n, const float* x, RowStatist
     for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * row.factor * scale[i];
 }
 
-/// Computes the gradient of one row, and adds the terms of the row to the gradients of scale and shift. `dshift` is
-/// null in rms_norm, which has no shift.
+/// Computes dx, the gradient of one row x, and adds the terms of the row to the gradients of scale and shift. `dshift`
+/// is null in rms_norm, which has no shift.
 TROUPE_SIMD_CLONES void normalize_row_grad(std::int64_t n, const float* dy, const float* x, RowStatistics row,
                                            const float* scale, float* dx, float* dscale, float* dshift) {
   const auto count = static_cast<float>(n);

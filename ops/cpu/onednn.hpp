@@ -13,9 +13,9 @@ using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 using Layout = dnnl::memory::desc;
 
-/// The CPU engine. A thread must call onednn_engine() before other functions of oneDNN. The first call on a thread
-/// limits oneDNN to one thread: with more threads, replicas would contend for the cores, and primitives that were made
-/// under different numbers of threads would differ in their bits.
+/// oneDNN's CPU engine, one for all threads. A thread must call onednn_engine() before other functions of oneDNN. The
+/// first call on a thread limits oneDNN to one thread: with more threads, replicas would contend for the cores, and
+/// primitives that were made under different numbers of threads would differ in their bits.
 const dnnl::engine& onednn_engine();
 
 /// Primitives in the form and under the names of oneDNN 3. In earlier versions these names belong to an older form, and
@@ -69,13 +69,14 @@ class OnednnCall {
   using Arguments = std::initializer_list<std::pair<int, Layout>>;
   OnednnCall(dnnl::primitive primitive, Arguments arguments);
 
-  /// Adds an argument (DNNL_ARG_...). Returns its index for bind().
+  /// Adds an argument of the kind `kind` (DNNL_ARG_...). Returns the index by which bind() names the argument.
   std::size_t argument(int kind, const Layout& description);
   /// Sets the memory of the argument with this index for the following calls of execute().
   void bind(std::size_t index, const void* data);
   /// Sets the memory of all arguments, in the order in which they were added.
   void bind(std::initializer_list<const void*> data);
-  /// Runs on the calling thread and returns when the result is complete. Throws Error if oneDNN fails.
+  /// Runs the primitive on the calling thread and returns when the result is complete. All arguments must have been
+  /// bound. Throws Error if oneDNN fails.
   void execute();
 
  private:

@@ -7,8 +7,8 @@ namespace troupe::cpu {
 
 namespace {
 
-// A column that depends linearly on earlier ones leaves only rounding errors when these are subtracted. A column
-// shorter than this part of its original length counts as such and becomes zero.
+// The largest part of the original length of a column that may be rounding error. If the subtraction of the earlier
+// columns leaves no more than this part, the column depends linearly on them and becomes zero.
 constexpr double kRoundingError = 1e-6;
 
 /// The columns of a row-major matrix [m, n].

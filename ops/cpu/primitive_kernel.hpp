@@ -14,8 +14,8 @@ class PrimitiveKernel final : public Kernel {
  public:
   PrimitiveKernel(dnnl::primitive primitive, const Layout& scratchpad);
 
-  /// Takes input, or output, number `tensor` of the call, whose layout is `plain`, as the argument `kind`
-  /// (DNNL_ARG_...) of the primitive, whose layout is `layout`.
+  /// Passes input, or output, number `tensor` of the call to the primitive as the argument `kind` (DNNL_ARG_...). The
+  /// tensor has the layout `plain`, the argument the layout `layout`.
   PrimitiveKernel& input(std::size_t tensor, int kind, const Layout& plain, const Layout& layout);
   PrimitiveKernel& output(std::size_t tensor, int kind, const Layout& plain, const Layout& layout);
   PrimitiveKernel& input(std::size_t tensor, int kind, const Layout& layout) {
@@ -24,18 +24,21 @@ class PrimitiveKernel final : public Kernel {
   PrimitiveKernel& output(std::size_t tensor, int kind, const Layout& layout) {
     return output(tensor, kind, layout, layout);
   }
-  /// If enabled, every run replaces output 0 by max(output 0, 0) after the primitive.
+  /// If enabled, every run applies a relu to output 0 after the primitive and the conversions of outputs. Output 0 must
+  /// be float32.
   void relu_at_end(bool enabled) { relu_at_end_ = enabled; }
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override;
 
  private:
-  /// The conversion of an input from its own layout to that of the primitive, or of an output from that of the
+  /// The conversion of an input from its own layout to that of the primitive, or of an output from the layout of the
   /// primitive to its own.
   struct Conversion {
     OnednnCall call;
-    std::size_t copy_at, scratch_at;  // offsets in scratch memory
+    // Offsets in scratch memory: of the copy of the tensor in the primitive's layout, and of the memory in which `call`
+    // works.
+    std::size_t copy_at, scratch_at;
   };
   /// An argument of the primitive, and the input or output of the call that is passed as this argument.
   struct Argument {

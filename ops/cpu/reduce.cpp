@@ -12,7 +12,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A walk over the elements of the input. Its only array is the result, which has the stride 0 along reduced axes.
+/// A Walk over the elements of the input of a reduction. The only array of the Walk is the result, which has the stride
+/// 0 along reduced axes.
 Walk reduction(const OpCall& call) {
   const auto& shape = call.inputs[0].shape;
   const auto& summed = call.attributes.list("axes");
@@ -34,8 +35,8 @@ TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
   return lane_sum(n, [x](std::int64_t i) { return x[i]; });
 }
 
-/// The two loops of a reduction: `all` combines n elements and `result` into one result, and `each` combines element i
-/// with results[i].
+/// The two loops of a reduction: `all` combines n elements with `result` and returns the new result, and `each`
+/// combines element i of n elements with results[i].
 struct Combine {
   float (*all)(std::int64_t n, const float* x, float result);
   void (*each)(std::int64_t n, const float* x, float* results);

@@ -8,7 +8,9 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Runs the kernel of an update on each range of consecutive rows whose gradient is not zero.
+/// Runs `update`, the kernel of an update, on each range of consecutive rows whose gradient is not zero. Input
+/// `gradient` is the gradient; this input and the inputs before it are split into rows, the inputs after it are passed
+/// whole.
 class RowSparseKernel final : public Kernel {
  public:
   RowSparseKernel(std::size_t gradient, std::unique_ptr<Kernel> update)

@@ -55,8 +55,8 @@ void fill(const Tensor& tensor, double value) {
   });
 }
 
-/// The part of the batch that this replica has, read from the batch info. Throws Error, in the name of `op`, unless the
-/// part has `rows` rows and its first row is not negative.
+/// The part of the batch that this replica has, read from the batch info tensor. Throws Error, in the name of `op`,
+/// unless the part has `rows` rows and its first row is not negative.
 BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
   const auto part = BatchInfo::read(batch_info);
   if (part.rows != rows || part.first_row < 0)
@@ -115,8 +115,8 @@ std::unique_ptr<Kernel> make_concat(const OpCall& call) {
   });
 }
 
-// The kernel copies only inputs that do not lie in the block already. Where possible, the memory plan lets an input be
-// computed at its place in the block.
+// The kernel copies only inputs that do not lie at their place in the block already: the memory plan of a graph may
+// place the memory of an input there.
 std::unique_ptr<Kernel> make_pack(const OpCall& call) {
   return function_kernel([offsets = pack_offsets(call.inputs)](Inputs in, Outputs out) {
     for (std::size_t i = 0; i < in.size(); ++i) {

@@ -8,7 +8,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A walk over the elements of the result. Its only array is the input.
+/// A Walk over the elements of the result. The only array of the Walk is the input.
 Walk transposed(const OpCall& call) {
   const auto& from = call.inputs[0].shape;
   const auto& order = call.attributes.list("order");

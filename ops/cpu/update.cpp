@@ -7,7 +7,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The attributes of SGD with momentum.
+/// The attributes of SGD. `nesterov` and a `momentum` other than 0 are only for updates with a velocity.
 struct SgdRule {
   float momentum, weight_decay;
   bool nesterov;
@@ -26,7 +26,8 @@ TROUPE_SIMD_CLONES void sgd_momentum(std::int64_t n, float* p, float* v, const f
   }
 }
 
-/// The attributes of the rules that divide by the square root of a sum of squares: Adagrad and RMSProp.
+/// The attributes of Adagrad and RMSProp, which divide the gradient by the square root of a sum of squared gradients.
+/// In each update that sum is multiplied by `keep`, then the squared gradient times `add` is added.
 struct SquaresRule {
   float keep, add, epsilon, weight_decay;
 };

@@ -5,14 +5,15 @@ namespace troupe::cpu {
 namespace {
 
 /// True if `outer` and `inner` can be merged into one axis: in every array, one step along `outer` is as far as
-/// `inner.size` steps along `inner`.
+/// `inner.size` steps along `inner`. `inner` must be the axis next to `outer`.
 bool continues(const Walk::Axis& outer, const Walk::Axis& inner) {
   for (std::size_t i = 0; i < Walk::kMaxArrays; ++i)
     if (outer.strides[i] != inner.strides[i] * inner.size) return false;
   return true;
 }
 
-/// The axes of the output of a call, innermost first, with the strides of the inputs broadcast to it.
+/// The axes of the output of a call, innermost first, without axes of size 1. The stride of an input is 0 along axes
+/// along which the input is repeated.
 std::vector<Walk::Axis> broadcast_axes(const OpCall& call) {
   const auto& output = call.outputs[0].shape;
   std::vector<Walk::Axis> axes;

@@ -10,14 +10,15 @@
 namespace troupe::cpu {
 
 /// Iterates over the elements of up to three arrays at the same time. A run is a sequence of elements along which every
-/// array advances by a fixed step. Neighboring axes along which all arrays advance by one step are merged, so that runs
-/// are as long as possible.
+/// array advances by a fixed step. Neighboring axes are merged into one if the elements along both are equally spaced
+/// in every array, so that runs are as long as possible.
 class Walk {
  public:
   static constexpr std::size_t kMaxArrays = 3;
   /// One number for each array.
   using Numbers = std::array<std::int64_t, kMaxArrays>;
-  /// The number of elements along an axis, and for each array the distance from one element to the next along it.
+  /// The number of elements along an axis, and for each array the distance from one element to the next along the axis,
+  /// in units that the caller chooses, such as bytes.
   struct Axis {
     std::int64_t size;
     Numbers strides;
@@ -25,7 +26,8 @@ class Walk {
 
   /// The first axis is the innermost. Without axes there is one run of one element.
   explicit Walk(std::span<const Axis> axes = {});
-  /// Walks over the output of a call. The arrays are the inputs, broadcast to the output, and their steps are 0 or 1.
+  /// Walks over the output of a call. The arrays are the inputs, broadcast to the output. Along a run the step of an
+  /// input is 1, or 0 if the input is repeated.
   explicit Walk(const OpCall& call);
 
   /// The number of elements of a run, and the step of each array along a run.

@@ -18,7 +18,8 @@ namespace {
 
 using Record = std::vector<std::string>;
 
-/// The records that libcsv has parsed, and the fields so far of the incomplete record at the end.
+/// The result of a parse by libcsv: the complete records, and in `open` the fields so far of the record that is not
+/// complete yet.
 struct Parsed {
   std::vector<Record> records;
   Record open;
@@ -48,7 +49,7 @@ std::vector<Record> records_of(GzipFile& file, const CsvOptions& options) {
   return std::move(parsed.records);
 }
 
-/// The position of a text in the file, named in errors.
+/// The position of a field in a CSV file, which errors name.
 struct Place {
   const GzipFile& file;
   std::size_t record;
@@ -64,8 +65,8 @@ double number_of(const std::string& text, const Place& place) {
   const bool has_plus = text.starts_with('+') && !text.starts_with("+-");
   const auto [end, code] = std::from_chars(text.data() + (has_plus ? 1 : 0), text.data() + text.size(), number);
   const bool is_number = end == text.data() + text.size();
-  // strtod turns a number that is too small for a double into zero or a subnormal number, and one that is too large
-  // into infinity.
+  // from_chars gives no number for a text whose number is outside the range of double. strtod turns a number that is
+  // too small into zero or a subnormal number, and a number that is too large into infinity.
   if (code == std::errc::result_out_of_range && is_number) number = std::strtod(text.c_str(), nullptr);
   if (!is_number || code == std::errc::invalid_argument || std::isnan(number))
     place.refuse("'" + text + "' is not a number");
@@ -81,7 +82,7 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
     return static_cast<T>(category - field.categories.begin());
   }
   if constexpr (std::is_integral_v<T>) {
-    // An integer is parsed without the detour over a double, which does not hold every 64-bit integer.
+    // An integer is parsed as T first, not as a double, because a double does not hold every 64-bit integer.
     T integer = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), integer);
     if (code == std::errc() && end == text.data() + text.size()) return integer;
@@ -100,7 +101,7 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
   return static_cast<T>(number);
 }
 
-/// The parsed table, with the names of its columns and without the record that has them.
+/// A parsed CSV file: the names of the columns, and the records without the one that holds the names.
 struct Table {
   const GzipFile& file;
   Record names;

@@ -8,16 +8,16 @@
 
 namespace troupe {
 
-/// A field of a data set, and the columns of a table from which read_csv() reads it.
+/// A field of a data set, and the columns of a CSV file from which read_csv() reads the field.
 struct CsvField {
   std::string name;
-  /// The columns by their names in the first record, or by their numbers, from 0, if the table has no header. A field
-  /// of one column is [B], a field of several is [B, columns].
+  /// The columns by their names in the first record, or by their numbers, from 0, if the file has no header. A field of
+  /// one column has the shape [B], a field of several columns [B, columns].
   std::vector<std::string> columns;
   /// The dtype of the field, which must be float32, int32, int64 or uint8.
   DType dtype = DType::float32;
-  /// If not empty, the columns must hold texts of this list, and the field holds the index of each text in the list. If
-  /// empty, the columns must hold numbers.
+  /// If not empty, every text in the columns must be in this list, and the field holds the index of the text in the
+  /// list. If empty, the columns must hold numbers.
   std::vector<std::string> categories = {};
 };
 
@@ -28,11 +28,12 @@ struct CsvOptions {
   bool header = true;
 };
 
-/// Reads a table of comma-separated values (RFC 4180: quotes, line ends of either kind), gzipped or plain. Empty lines
-/// are skipped. Throws Error that names the file, and the record and column if there are any, for: a missing, damaged
-/// or empty file, broken quotes, a record of another length, a missing or ambiguous column, a text that is not a
-/// number, a number out of the range of the dtype, a fraction for an integer dtype, an unknown category. Throws Error
-/// that names the field for: a field without columns, a 16-bit dtype, more categories than the dtype can hold.
+/// Reads a file of comma-separated values (RFC 4180, with line ends LF or CR LF), gzipped or plain. Empty lines are
+/// skipped. Throws Error that names the file, and the record and column if there are any, for: a missing, damaged or
+/// empty file, broken quotes, a record with another number of columns than the first, a missing or ambiguous column, a
+/// text that is not a number, a number out of the range of the dtype, a fraction for an integer dtype, an unknown
+/// category. Throws Error that names the field for: a field without columns, a 16-bit dtype, more categories than the
+/// dtype can hold.
 Dataset read_csv(const std::filesystem::path& file, const std::vector<CsvField>& fields,
                  const CsvOptions& options = {});
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array kNames{"auto", "off", "file", "data"};
 
-/// The largest number of rows that a shard provides to a batch. The numbers of two shards differ by at most 1, so that
+/// The largest number of rows that a shard provides to a batch. The limits of two shards differ by at most 1, so that
 /// the processes have equal work.
 std::int64_t max_rows(std::int64_t batch_rows, int shards, int shard) {
   return batch_rows / shards + (shard < batch_rows % shards ? 1 : 0);

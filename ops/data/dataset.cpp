@@ -118,7 +118,8 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   if (column.write) throw Error("dataset", "field '" + field + "' is written by a function, and cannot be scaled");
   if (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32)
     throw Error("dataset", "only uint8 and float32 can be scaled, not " + to_string(fields()[index]));
-  // This scaling and an earlier one are combined: y = (x scale1 + shift1) scale2 + shift2.
+  // The column keeps one scaling, so this scaling and an earlier one are combined: y = (x scale1 + shift1) scale2 +
+  // shift2.
   column = {column.array, column.first, true, column.scale * scale, column.shift * scale + shift};
   auto fields_changed = fields();
   fields_changed[index].info.dtype = DType::float32;
@@ -202,10 +203,11 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
     return order;
   }
   if (!is_shuffled()) return order;
-  // Shard 0 has the random numbers, and so the order, of a data set that is not divided.
+  // The random stream depends on the shard. Shard 0 has the stream, and so the order, that a data set without shards
+  // has.
   const auto stream = static_cast<std::uint64_t>(layout_.own()) << 32 | static_cast<std::uint32_t>(epoch);
-  // The sample for position i is drawn from positions i to i + buffer - 1, the buffer. The sample that was at position
-  // i takes the place of the drawn one in the buffer.
+  // The sample for position i is drawn from the samples at positions i to i + buffer - 1, which are in the buffer. The
+  // two samples change places, so the sample that was at position i stays in the buffer.
   for (std::int64_t i = 0; i < rows_; ++i) {
     const auto in_buffer = static_cast<std::uint64_t>(std::min(shuffle_buffer_, rows_ - i));
     const auto drawn = uniform_below(in_buffer, seed, stream, static_cast<std::uint64_t>(i));

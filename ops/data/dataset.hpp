@@ -22,44 +22,47 @@ struct BatchPart {
   std::int64_t rows = 0;
 };
 
-/// The part of a batch of `rows` rows that a replica computes. The first replicas have ceil(rows / replicas) rows each,
-/// the last ones the remaining rows, possibly none.
+/// Returns the part of a batch of `rows` rows that replica `replica` of `replicas` computes. Every replica has
+/// ceil(rows / replicas) rows, except that the last ones have the rows that are left, possibly none.
 BatchPart part_of_batch(std::int64_t rows, int replicas, int replica);
 
-/// Samples in memory, each with the same named fields, and the order in which they are visited. A Dataset is a value:
-/// functions such as shuffle() and batch() return a changed copy that shares the samples.
+/// Samples with the same named fields, in memory or written by functions, and the order in which an epoch visits them.
+/// A Dataset is a value: functions such as shuffle() and batch() return a changed copy that shares the samples.
 class Dataset {
  public:
   using Arrays = std::vector<std::pair<std::string, Tensor>>;
 
-  /// Makes a data set from arrays [N, ...] of any dtype, one field each; row i of each array belongs to sample i. If a
-  /// model or a loss does not name the fields that it reads, the first field is the model's input and the last one the
-  /// target. Throws Error if the numbers of rows differ or two fields have the same name.
+  /// Makes a data set from arrays [N, ...] of any dtype, one field for each array; row i of each array belongs to
+  /// sample i. If a model or a loss does not name the fields that it reads, the first field is the input of the model
+  /// and the last field the target. Throws Error if there is no array, the numbers of rows differ or two fields have
+  /// the same name.
   static Dataset from_arrays(const Arrays& arrays);
   /// Makes a data set of labeled samples with two fields. `features` [N, ...] must be uint8 or float32; the field
-  /// "features" holds them as float32 `features * scale + shift`. `labels` must be int32 [N] with values in [0,
-  /// classes); they are the field "labels". Throws Error if the numbers of rows differ, a label is out of range, or a
-  /// dtype or shape is another.
+  /// "features" holds float32 `features * scale + shift`. `labels` must be int32 [N] with values in [0, classes); the
+  /// field "labels" holds them. Throws Error if the numbers of rows differ, a label is out of range, or `features` or
+  /// `labels` has another dtype or number of axes.
   Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale = 1.0F, float shift = 0.0F);
 
-  /// Windows over a sequence: `rows` windows of `times` elements, each of which begins at the end of the window before.
+  /// The windows into which a sequence is cut: `rows` windows of `times` elements, each of which begins at the end of
+  /// the window before.
   struct Windows {
     std::int64_t times;
     std::int64_t rows;
   };
-  /// Makes a data set of windows over a sequence [N], with one field [B, times]. Shares the memory of the sequence.
-  /// Throws Error if the sequence is too short.
+  /// Makes a data set whose samples are windows of a sequence [N], with one field [B, times]. Shares the memory of the
+  /// sequence. Throws Error if the sequence is too short.
   static Dataset from_windows(const std::string& name, const Tensor& sequence, Windows windows);
-  /// Adds a field [B, times] of windows over a sequence [N]. Each window begins `shift` elements later in `sequence`
-  /// than the window of from_windows() does in its sequence. Throws Error if the data set has no windows, `shift` is
-  /// negative or the sequence is too short.
+  /// Adds a field [B, times] whose rows are windows of another sequence [N]. Each window begins `shift` elements later
+  /// in `sequence` than the window of from_windows() does in its sequence. Throws Error if the data set does not come
+  /// from from_windows(), `shift` is negative or the sequence is too short.
   Dataset with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const;
 
-  /// Makes a data set of `rows` samples without fields; with_function() and with_field() add them.
+  /// Makes a data set of `rows` samples without fields; with_function() and with_field() add fields.
   static Dataset of_rows(std::int64_t rows);
-  /// Adds a field [B, sizes...] whose rows a function writes when they are loaded. Any thread may call the function,
-  /// several at a time; it must write the same elements each time that it gets the same row number. An exception that
-  /// the function throws fails the step.
+  /// Adds a field of shape [B, sizes...] and the dtype of T. `function` writes row `row` of the field to `to` when the
+  /// row is loaded. Any thread may call the function, several at a time; it must write the same elements each time that
+  /// it gets the same row number. An exception that the function throws fails the step. Throws Error if the data set
+  /// has a field of that name.
   template <class T>
   Dataset with_function(const std::string& name, const std::vector<std::int64_t>& sizes,
                         std::function<void(std::int64_t row, std::span<T> to)> function) const {
@@ -75,45 +78,49 @@ class Dataset {
   /// Scales a uint8 or float32 field: batches hold float32 `field * scale + shift`, computed when a batch is loaded.
   /// Throws Error if the field has another dtype or a function writes it.
   Dataset scaled(const std::string& field, float scale, float shift = 0.0F) const;
-  /// Shuffles the samples in another order each epoch: each sample is drawn from a buffer of `buffer` samples, which is
-  /// refilled in the order of the samples. With 1 the order does not change. Throws Error for data in streams.
+  /// Shuffles the samples in another order each epoch: each sample is drawn from a buffer of `buffer` samples, and the
+  /// next sample in the order of the data set takes its place in the buffer. A buffer of 1 does not change the order.
+  /// Throws Error for data in streams.
   Dataset shuffle(std::int64_t buffer) const;
-  /// Sets the number of rows of a batch over all replicas. The last batch of an epoch may have fewer.
+  /// Sets the number of rows of a batch over all replicas. The last batch of an epoch may have fewer. Throws Error for
+  /// data in streams if the number changes.
   Dataset batch(std::int64_t rows) const;
-  /// Loads up to `batches` batches ahead on another thread. With 0, every replica loads its part of a batch on its own
-  /// thread when it needs it, which keeps the part in the cache of that core.
+  /// Sets the number of batches that are loaded ahead on another thread. With 0, every replica loads its part of a
+  /// batch on its own thread when it needs the part, which keeps the part in the cache of the core of that thread.
   Dataset prefetch(std::int64_t batches) const;
   /// Sets the limit in bytes for data that is kept on devices with memory of their own. If the fields that are read
-  /// take at most `most_bytes` together, they are copied to each device once, and batches are gathered there by the
-  /// indices of their samples; the arrays must not change during a fit. If they take more, or a function writes one of
-  /// them, batches are loaded on the host and copied. With 0, no data is kept on devices. Batches have the same bits in
-  /// all cases.
+  /// take at most `most_bytes` together, they are copied to each device once, and each batch is gathered there by the
+  /// indices of its samples; the arrays must not change during a fit. If the fields take more, or a function writes one
+  /// of them, batches are loaded on the host and copied. With 0, no data is kept on devices. Batches have the same bits
+  /// in all cases.
   Dataset keep_on_devices(std::int64_t most_bytes) const;
   /// The default limit of keep_on_devices(), 1 GiB.
   static constexpr std::int64_t kKeptOnDevices = std::int64_t{1} << 30;
   /// Makes batches of `streams` rows in which each row continues the same row of the batch before: row r visits the
   /// samples r n, r n + 1, ..., where n is the number of samples divided by `streams`, rounded down; remaining samples
-  /// are not visited. shuffle(), take(), skip() and other batch sizes then throw Error. Throws Error if there are fewer
-  /// samples than streams.
+  /// are not visited. The order is not shuffled. On the result, shuffle(), take(), skip() and batch() with another size
+  /// throw Error. Throws Error if there are fewer samples than streams.
   Dataset in_streams(std::int64_t streams) const;
-  /// Visits the samples in the order of the arrays, neither shuffled nor in streams.
+  /// Returns a copy that visits the samples in the order of the arrays, neither shuffled nor in streams.
   Dataset in_order() const;
-  /// Sets how the processes of a job share these samples; see read_shard() for samples in files. By default each
-  /// process takes its part of every batch. Throws Error for data in streams if `sharding` is `file` or `off`.
+  /// Sets the way in which the processes of a job share these samples; read_shard() does so for samples in files. By
+  /// default each process takes its part of every batch. Throws Error for data in streams if `sharding` is `file` or
+  /// `off`.
   Dataset shard(DataSharding sharding) const;
-  /// Makes these samples shard layout.own() of the layout. Trainers call this function if the sharding is `file` or
-  /// `off`. Throws Error if the layout has another number of rows for this shard.
+  /// Makes the samples of this data set the shard layout.own() of a layout, so that other processes provide the other
+  /// shards. Trainers call this function if the sharding is `file` or `off`. Throws Error if the layout has another
+  /// number of rows for this shard.
   Dataset in_layout(ShardLayout layout) const;
-  /// Keeps only the first `rows` samples. Throws Error for data in streams.
+  /// Keeps only the first `rows` samples, or all if there are fewer. Throws Error for data in streams.
   Dataset take(std::int64_t rows) const;
-  /// Removes the first `rows` samples. Throws Error for data in streams.
+  /// Removes the first `rows` samples, or all if there are fewer. Throws Error for data in streams.
   Dataset skip(std::int64_t rows) const;
 
   std::int64_t rows() const { return rows_; }
   std::int64_t batch_rows() const { return batch_; }
   std::int64_t prefetched() const { return prefetch_; }
   std::int64_t kept_on_devices() const { return kept_on_devices_; }
-  /// The number of batches of an epoch, over all shards.
+  /// The number of batches of an epoch. A batch counts once, even if several shards provide rows to it.
   std::int64_t batches() const;
   DataSharding sharding() const { return sharding_; }
   const ShardLayout& layout() const { return layout_; }
@@ -123,36 +130,38 @@ class Dataset {
   /// The index of the field `field` in fields(). Throws Error that lists the fields if there is none of that name.
   std::size_t index_of(const std::string& field) const { return index_of_field(fields(), field, "dataset"); }
 
-  /// Returns a copy [rows(), ...] of one field of all samples in the order of the arrays, with the values that batches
-  /// hold.
+  /// Returns a tensor [rows(), ...] with the values of one field for all samples, in the order of the arrays. The
+  /// values are scaled as in batches.
   Tensor array(const std::string& field) const;
 
-  /// The samples of a field as stored in memory, before scaling.
+  /// A field as it is stored in memory, before scaling.
   struct StoredField {
     Tensor rows;  ///< a view [rows(), ...] of the memory of the samples
     bool scaled;  ///< true: batches hold float32 `row * scale + shift`
     float scale, shift;
   };
-  /// The stored samples of the field with index `field`; nothing if a function writes the field.
+  /// The samples of the field with index `field` as they are stored; nothing if a function writes the field.
   std::optional<StoredField> stored(std::size_t field) const;
 
-  /// Returns a text with the numbers of rows and batches, and a line for each field with a hash of its samples, so that
-  /// processes can check that they have the same data. If a function writes the field, the hash is of at most 4 of its
-  /// rows.
+  /// Returns a text with the number of rows, the batch size, the shuffle buffer and the streams, and for each field its
+  /// dtype, shape and scaling and a hash of its samples. Processes compare these texts to check that they have the same
+  /// data. If a function writes the field, the hash is of at most 4 of its rows.
   std::string content() const;
 
-  /// True if epochs differ in the order of their samples.
+  /// True if the order of the samples differs from epoch to epoch.
   bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
-  /// The indices of the samples in the order in which an epoch visits them. Each shard has an order of its own.
+  /// The indices of the samples in the order in which an epoch visits them. A shuffled order depends on the seed, the
+  /// epoch and the number of the shard.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
-  /// Writes the field with index `field` of the given samples into a tensor [samples, ...] of the dtype of the field.
-  /// Throws Error if a sample does not exist or the tensor has another dtype or number of elements.
+  /// Copies the field with index `field` of the given samples into `to`, a tensor [samples, ...] of the dtype of the
+  /// field in batches. Throws Error if a sample does not exist or the tensor has another dtype or number of elements.
   void gather(std::span<const std::int32_t> samples, std::size_t field, const Tensor& to) const;
 
  private:
   using WriteRow = std::function<void(std::int64_t row, std::byte* to, std::size_t bytes)>;
-  /// The source of a field. Row i begins at element `first` + i * (elements of a row) of `array`, or the function
-  /// `write` writes it. Rows count from the first sample, including those that skip() has removed.
+  /// The source of the rows of a field. Row i begins at element `first` + i * (elements of a row) of `array`, unless
+  /// `write` is set, which then writes row i. Rows count from the first sample, including those that skip() has
+  /// removed.
   struct Column {
     Tensor array;
     std::int64_t first = 0;
@@ -161,7 +170,7 @@ class Dataset {
     std::shared_ptr<const WriteRow> write = {};
   };
   Dataset() = default;
-  /// Returns a copy in which `member` has another value.
+  /// Returns a copy of the data set in which `member` has the value `value`.
   template <class T>
   Dataset with(T Dataset::*member, std::type_identity_t<T> value) const {
     auto changed = *this;

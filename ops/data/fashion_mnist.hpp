@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// The part of Fashion-MNIST: the training or the test images.
+/// A part of Fashion-MNIST: the training images or the test images.
 enum class Split { train, test };
 
 /// The directory in which Debian's package dataset-fashion-mnist installs the files.

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// One part of every sample of a data set, such as an image or a label: its name, and its shape and dtype in a batch.
-/// The leading size of the shape is kBatch.
+/// A field of a data set, which every sample has, such as an image or a label: the name of the field, and its shape and
+/// dtype in a batch. The leading size of the shape is kBatch.
 struct Field {
   std::string name;
   TensorInfo info;
@@ -22,8 +22,8 @@ inline std::string to_string(const Field& field) {
   return "'" + field.name + "' " + to_string(field.info);
 }
 
-/// The index of the field named `name`. Throws Error, with `place` as its place, that lists the fields if there is none
-/// of that name.
+/// The index of the field named `name`. If there is no such field, throws Error that lists the fields; the text of the
+/// error begins with `place` in brackets.
 inline std::size_t index_of_field(std::span<const Field> fields, const std::string& name, const char* place) {
   std::string list;
   for (std::size_t i = 0; i < fields.size(); ++i) {

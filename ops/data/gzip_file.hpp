@@ -12,20 +12,23 @@ struct gzFile_s;
 
 namespace troupe {
 
-/// A gzipped or plain file that is read once from beginning to end. Every function throws Error if the file is missing,
-/// truncated or damaged. The text of the error begins with `place` in brackets and names the file.
+/// A gzipped or plain file that is read once from beginning to end. The constructor throws Error if the file is
+/// missing, and the read functions if the file is truncated or damaged. The text of every error begins with `place` in
+/// brackets and names the file.
 class GzipFile {
  public:
   GzipFile(std::string place, const std::filesystem::path& path);
 
-  /// Reads up to `bytes` bytes and returns their number, which is smaller only at the end of the file.
+  /// Reads up to `bytes` bytes into `to` and returns their number, which is below `bytes` only at the end of the file.
   std::size_t read(void* to, std::size_t bytes);
-  /// Returns the rest of the file, but not more than `limit` bytes. Memory grows with the bytes that the file holds.
+  /// Returns the rest of the file, but not more than `limit` bytes. Allocates memory as the bytes are read, so a large
+  /// `limit` costs no memory.
   std::string read_all(std::size_t limit = std::numeric_limits<std::size_t>::max());
 
-  /// Throws Error that names the file, followed by `what`, which says what is wrong with the file.
+  /// Throws Error with the name of the file, followed by `what`, which says what is wrong with the file.
   [[noreturn]] void refuse(const std::string& what) const;
-  /// The number of elements of a shape that the header of the file claims. Throws Error if the number exceeds 63 bits.
+  /// The number of elements of `shape`, which the header of the file claims. Throws Error that names the file if the
+  /// number exceeds 63 bits.
   std::size_t claimed_elements(const Shape& shape) const;
 
  private:

@@ -7,8 +7,9 @@
 namespace troupe {
 
 /// Reads a file of unsigned bytes in the IDX format of the MNIST family, gzipped or plain, with `rank` axes (3 for
-/// images, 1 for labels), and returns a uint8 tensor. Memory grows with the bytes that the file holds, not with the
-/// sizes in the header. Throws Error that names the file if it is missing, truncated, too long or of another kind.
+/// images, 1 for labels), and returns a uint8 tensor. Uses memory for the bytes that the file holds, even if the sizes
+/// in the header are larger. Throws Error that names the file if it is missing, damaged, truncated or too long, or has
+/// another element type or number of axes.
 Tensor read_idx(const std::filesystem::path& file, std::size_t rank);
 
 }  // namespace troupe

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Computes y = x * scale + shift for n elements x. `dtype` is that of x and must be uint8 or float32.
+/// Computes y = x * scale + shift in float32 for n elements. `dtype` is the dtype of x, and must be uint8 or float32.
 void normalize(std::int64_t n, DType dtype, const std::byte* x, float scale, float shift, float* y);
 
 }  // namespace troupe

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// Returns the part of the header, a Python dictionary in text form, that begins with the value of `key`. Throws Error
+/// Returns the part of the header, a Python dictionary in text form, from the value of `key` to the end. Throws Error
 /// if the header has no such key.
 std::string_view value_of(const GzipFile& file, std::string_view header, const std::string& key) {
   const auto at = header.find("'" + key + "':");
@@ -52,8 +52,8 @@ std::string read_header(GzipFile& file) {
   return header;
 }
 
-/// An element type of the file format: its name in the header, the dtype that it is read as, and the size of an element
-/// in the file.
+/// An element type of an .npy file: its name in the header, the dtype of the tensor that read_npy() returns for it, and
+/// the size of an element in the file.
 struct ElementType {
   std::string_view name;
   DType dtype;

@@ -6,9 +6,10 @@
 
 namespace troupe {
 
-/// Reads an array that numpy.save wrote, gzipped or plain, little-endian and in C order. The dtype may be float32,
-/// int32, int64 or uint8; bool becomes uint8, and float64 becomes float32. Throws Error that names the file if it is
-/// missing, damaged, truncated, too long or of another kind.
+/// Reads an array that numpy.save wrote, gzipped or plain. The elements must be little-endian and in C order. float32,
+/// int32, int64 and uint8 keep their dtype; bool becomes uint8, and float64 becomes float32. Throws Error that names
+/// the file if it is missing, damaged, truncated or too long, or has another element type or order or more than
+/// Shape::kMaxRank axes.
 Tensor read_npy(const std::filesystem::path& file);
 
 }  // namespace troupe

@@ -4,15 +4,15 @@
 
 namespace troupe {
 
-// Flags, which are float32 scalars of 0 or 1 on the device that decide whether an update is applied, and checks that
-// values are finite.
+// Ops that make flags, float32 scalars of 0 or 1 by which updates decide on the device whether they are applied; a
+// check for debugging; and an op that orders computations.
 
-/// 1 if all elements of all `values`, which must be float32, are finite, else 0. An empty tensor counts as finite. The
-/// op has no gradient.
+/// Returns 1 if all elements of all `values`, which must be float32, are finite, else 0. An empty tensor counts as
+/// finite. The op has no gradient.
 Value all_finite(std::span<const Value> values);
 Value all_finite(Value x);
 
-/// 1 where x >= threshold, else 0; a NaN gives 0. The op has no gradient. at_least(all_reduce(flag), number of
+/// Returns 1 where x >= threshold, else 0; a NaN gives 0. The op has no gradient. at_least(all_reduce(flag), number of
 /// replicas) is 1 if the flag is 1 on all replicas.
 Value at_least(Value x, double threshold);
 

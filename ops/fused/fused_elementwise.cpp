@@ -59,7 +59,8 @@ constexpr const char* kSteps = "steps";
 constexpr std::size_t kStepWords = 5;
 
 /// The shape and dtype of the result of a step. `values` has the shapes and dtypes of the inputs of the formula,
-/// followed by those of the results of all earlier steps. Refuses an operand that is none of them.
+/// followed by those of the results of all earlier steps. Throws Error for an operand that is none of them, or that the
+/// op of the step does not accept.
 TensorInfo infer_step(const OpInputs& inputs, const FormulaStep& step, const std::vector<TensorInfo>& values) {
   std::vector<TensorInfo> operands;
   for (const auto operand : step.operands) {

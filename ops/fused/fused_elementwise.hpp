@@ -44,7 +44,7 @@ enum class FormulaOp : std::uint8_t {
   at_least,
 };
 
-/// The op that a step with `op` computes.
+/// The library op, such as kAdd, that a step with `op` computes.
 const OpDef& op_of(FormulaOp op);
 
 /// One op of a formula.
@@ -53,12 +53,12 @@ struct FormulaStep {
   /// The operands by number: 0 to n-1 are the n inputs of the formula, and n + i is the result of step i, which must be
   /// an earlier step. A step with one operand has the same number twice.
   std::array<std::int32_t, 2> operands{};
-  /// The numeric attributes of the op, rounded to float32 as the kernels of the single op round them; 0 where the op
-  /// has no attribute.
+  /// The numeric attributes of the op, such as the factor of `scale`, rounded to float32 as the op's own kernels round
+  /// them; 0 where the op has no attribute.
   std::array<float, 2> numbers{};
 
   bool has_two_operands() const;
-  /// The attributes of a node of the single op.
+  /// The attributes of a node that computes this step alone, a node of op_of(op).
   Attributes attributes() const;
 };
 

@@ -29,7 +29,7 @@ class MatmulThenGelu final : public Kernel {
 };
 
 /// The kernel of matmul_gelu_tanh_grad: computes the product, which is dy, overwrites it with the gradient of the
-/// gelu_tanh, and sums the rows of that gradient if there is an output for the sum.
+/// gelu_tanh, and sums that gradient over all axes but the last if there is an output for the sum.
 class MatmulThenGeluGrad final : public Kernel {
  public:
   MatmulThenGeluGrad(const OpCall& call, const GeluKernels& kernels) {

@@ -16,7 +16,7 @@ struct MergedUpdate {
   /// Number of stored inputs per parameter: the parameter itself and its states.
   std::size_t stored = 1;
 
-  /// The index of the input that is the parameter with this number. The indices of its states follow.
+  /// The index of the input that is parameter number `parameter`. The next stored - 1 inputs are its states.
   std::size_t first_stored(std::size_t parameter) const { return parameter * stored; }
   std::size_t gradient(std::size_t parameter) const { return parameters * stored + parameter; }
   std::size_t first_shared() const { return parameters * (stored + 1); }

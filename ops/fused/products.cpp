@@ -1,7 +1,8 @@
 // Ops that fuse two computations. A product, in which one matrix multiplies all rows, is fused with the activation of
 // its result or with the gradient of an activation: some devices can compute it while they write the product. The
-// gradient of a relu is fused with its sum over the rows, which is the gradient of the bias before the relu. The passes
-// fuse_relu_products, fuse_gelu_products and fuse_backward_epilogues add these ops; they have no functions for users.
+// gradient of a relu is fused with the sum of that gradient over its rows, which is the gradient of the bias before the
+// relu. The passes fuse_relu_products, fuse_gelu_products and fuse_backward_epilogues add these ops; they have no
+// functions for users.
 
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
@@ -11,7 +12,7 @@ namespace troupe {
 namespace {
 
 /// The shape and dtype of a matmul of the first `count` inputs, in which one matrix multiplies all rows of input 0.
-/// Refuses inputs and attributes that describe another product.
+/// Throws Error if the inputs and attributes describe another product, such as one with a relu.
 TensorInfo infer_row_product(const OpInputs& inputs, std::size_t count) {
   if (inputs.attributes.flag("relu")) inputs.refuse("the product has a relu already");
   const auto product = kMatmul.infer({inputs.op, inputs.infos.first(count), inputs.attributes}).at(0);
@@ -24,8 +25,9 @@ std::int64_t multiply_adds_of_row_product(const OpCall& call) {
   return kMatmul.multiply_adds(call);
 }
 
-// Inputs: the two factors of the product that is the gradient dy of the result y of a relu, and y. Attributes: the
-// attributes of a matmul. Output: the gradient of the input of the relu. All values must be float32.
+// The shape rule of matmul_relu_grad. Inputs: the two factors of the product that is the gradient dy of the result y of
+// a relu, and y. Attributes: the attributes of a matmul. Output: the gradient of the input of the relu. All values must
+// be float32.
 std::vector<TensorInfo> infer_matmul_relu_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   const auto dx = infer_row_product(inputs, 2);
@@ -34,17 +36,18 @@ std::vector<TensorInfo> infer_matmul_relu_grad(const OpInputs& inputs) {
   return {dx};
 }
 
-// Inputs: the inputs of a matmul. Attributes: the attributes of a matmul, and keeps_product. Outputs: gelu_tanh of the
-// product and, with keeps_product, the product.
+// The shape rule of matmul_gelu_tanh. Inputs: the inputs of a matmul. Attributes: the attributes of a matmul, and
+// keeps_product. Outputs: gelu_tanh of the product and, with keeps_product, the product.
 std::vector<TensorInfo> infer_matmul_gelu_tanh(const OpInputs& inputs) {
   const auto y = infer_row_product(inputs, inputs.size());
   if (inputs.attributes.flag("keeps_product")) return {y, y};
   return {y};
 }
 
-// Inputs: the two factors of the product that is the gradient dy of the result of a gelu_tanh, and the input x of that
-// gelu_tanh. Attributes: the attributes of a matmul, and sums_rows. Outputs: the gradient of x and, with sums_rows, the
-// sum of that gradient over all axes but the last, which is the gradient of a bias.
+// The shape rule of matmul_gelu_tanh_grad. Inputs: the two factors of the product that is the gradient dy of the result
+// of a gelu_tanh, and the input x of that gelu_tanh. Attributes: the attributes of a matmul, and sums_rows. Outputs:
+// the gradient of x and, with sums_rows, the sum of that gradient over all axes but the last, which is the gradient of
+// a bias.
 std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   const auto dx = infer_row_product(inputs, 2);
@@ -54,8 +57,8 @@ std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
   return {dx, {Shape{dx.shape.back(0)}, DType::float32}};
 }
 
-// Inputs: dy, and the result y of the relu. Outputs: the gradient of the input of the relu, and the sum of that
-// gradient over all axes but the last, in float32.
+// The shape rule of relu_grad_bias. Inputs: dy, and the result y of a relu. Outputs: the gradient of the input of the
+// relu, and the sum of that gradient over all axes but the last, in float32.
 std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
   auto outputs = infer_like_both_inputs(inputs);
   if (inputs.shape(0).rank() < 2) inputs.refuse("needs values [..., C] of at least 2 axes");

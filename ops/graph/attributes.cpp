@@ -49,7 +49,7 @@ Attributes Attributes::with(const std::string& name, Attribute value) const {
 
 namespace {
 
-/// Prints the value of an attribute, whatever its type.
+/// Visitor of an Attribute: prints the value to `out`, whatever the type of the value.
 struct Printer {
   std::ostream& out;
   void operator()(bool value) const { out << (value ? "true" : "false"); }

@@ -11,11 +11,11 @@ namespace troupe {
 /// The value of one attribute.
 using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>, std::string>;
 
-/// The constants of an op node or of a task by name, in the order in which they were set.
+/// The constants of a node of a graph, or of a task that an actor runs, by name, in the order in which they were set.
 class Attributes {
  public:
-  // The source file defines the copies, moves and the destructor, so that files that include this header do not compile
-  // code for vectors of variants.
+  // attributes.cpp defines the copies, the moves and the destructor, so that a file that includes this header does not
+  // compile code for vectors of variants.
   Attributes() noexcept;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries);
   Attributes(const Attributes& other);
@@ -33,7 +33,7 @@ class Attributes {
   const std::string& text(const std::string& name) const { return get<std::string>(name); }
 
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// Returns a copy with the attribute `name` added or set to another value.
+  /// Returns a copy in which the attribute `name` has the given value; adds the attribute if it is missing.
   Attributes with(const std::string& name, Attribute value) const;
   const std::vector<std::pair<std::string, Attribute>>& entries() const { return entries_; }
 

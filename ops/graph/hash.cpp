@@ -4,7 +4,7 @@ namespace troupe {
 
 namespace {
 
-/// Adds the value of an attribute to a byte sequence, whatever its type.
+/// Visitor of an Attribute: adds the value to `sequence`, whatever the type of the value.
 struct AddValue {
   ByteSequence& sequence;
   void operator()(const std::vector<std::int64_t>& list) const {

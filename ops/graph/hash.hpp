@@ -8,18 +8,18 @@
 
 namespace troupe {
 
-// add_to() adds the parts of an object to a byte sequence; hash_of() returns the hash of that sequence. Equal objects
+// add_to() adds the parts of an object to a byte sequence; hash_of() returns the hash of such a sequence. Equal objects
 // give equal sequences.
 
 void add_to(ByteSequence& sequence, const TensorInfo& info);
 void add_to(ByteSequence& sequence, const Attributes& attributes);
 void add_to(ByteSequence& sequence, const OpCall& call);
 void add_to(ByteSequence& sequence, const Initializer& initializer);
-/// Adds shape, dtype and elements of a tensor, or a mark for an empty handle. Blocks until elements in device memory
-/// are copied to the host.
+/// Adds the shape, dtype and elements of a tensor; for an empty handle, adds only a mark that the handle is empty.
+/// Blocks until elements in device memory are copied to the host.
 void add_to(ByteSequence& sequence, const Tensor& tensor);
 
-/// The hash of op, attributes, shapes and dtypes of a call.
+/// The hash of the op, the attributes, and the shapes and dtypes of inputs and outputs of a call.
 std::uint64_t hash_of(const OpCall& call);
 
 /// The hash of all ops, attributes, shapes, dtypes, edges, names, initializers, constants and outputs of the graph.

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// The steps, from first to last, in which a block is needed.
+/// The time in which a block is needed: all steps from `first` to `last`.
 struct Life {
   int first = std::numeric_limits<int>::max();
   int last = -1;
@@ -21,8 +21,9 @@ struct Life {
   bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Places the inputs of packs, the parts, inside their packs. A part must be planned, must not lie in an earlier pack,
-/// and must not be read after it is packed, because later ops may overwrite the pack in place.
+/// Places each input of a pack inside the block of the pack, unless the input has memory of its own, already lies in
+/// another pack, or is read after the pack. An input that is read later stays outside, because later steps may
+/// overwrite the pack in place.
 void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                  std::vector<BlockPlacement>& places) {
   std::vector<int> last_reader(blocks.size(), -1);
@@ -39,7 +40,7 @@ void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock>
   }
 }
 
-/// The lives of all blocks. A pack is needed while any part inside it is needed.
+/// Returns the life of each block. A pack is needed while any block inside it is needed.
 std::vector<Life> lives_of(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                            const std::vector<BlockPlacement>& places) {
   std::vector<Life> lives(blocks.size());
@@ -56,7 +57,7 @@ std::vector<Life> lives_of(std::span<const MemoryStep> steps, std::span<const Me
   return lives;
 }
 
-/// A block that has its place in the arena.
+/// A block that already has an offset in the arena.
 struct Placed {
   std::size_t offset, bytes;
   Life life;

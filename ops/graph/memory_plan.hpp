@@ -10,8 +10,8 @@ namespace troupe {
 struct MemoryStep {
   std::vector<int> inputs;
   std::vector<int> outputs;
-  /// If not empty, the step packs its inputs into its only output: input i begins at byte pack_offsets[i] of the
-  /// output.
+  /// If not empty, the step is a pack: it copies its inputs into its only output, a block in which input i begins at
+  /// byte pack_offsets[i].
   std::vector<std::size_t> pack_offsets;
 };
 
@@ -20,7 +20,7 @@ struct MemoryBlock {
   std::size_t bytes = 0;
   /// True: plan_memory() places the block in the arena. False: the block has memory of its own.
   bool planned = true;
-  /// True: the block is read after the last step, so no other block may take its place.
+  /// True: the block is read after the last step, so no later step may overwrite it.
   bool kept = false;
 };
 
@@ -33,15 +33,15 @@ struct BlockPlacement {
 
 /// The places of all blocks of a sequence of kernels in one block of memory, the arena.
 struct MemoryPlan {
-  std::vector<BlockPlacement> placements;  ///< by block; not set for blocks that are not planned
+  std::vector<BlockPlacement> placements;  ///< by block; without meaning for blocks with `planned` false
   std::size_t arena_bytes = 0;
 };
 
 /// Places blocks so that two blocks that are needed at the same time do not overlap. The inputs of a pack are placed
-/// inside it where possible, so that they need not be copied. The algorithm is greedy by size, each block at the lowest
-/// offset that is free for its whole life: Pisarchyk and Lee, "Efficient memory management for deep neural net
-/// inference" (2020). If all blocks together take at most `max_unshared_bytes`, no two blocks of the arena share
-/// memory, so that independent steps can run concurrently.
+/// inside the pack where possible, so that they need not be copied. The algorithm is greedy by size, each block at the
+/// lowest offset that is free for its whole life: Pisarchyk and Lee, "Efficient memory management for deep neural net
+/// inference" (2020). If all blocks together take at most `max_unshared_bytes`, no two blocks share memory except a
+/// pack and its inputs, so that independent steps can run concurrently.
 MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                        std::size_t max_unshared_bytes = 0);
 

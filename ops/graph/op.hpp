@@ -51,8 +51,8 @@ std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
 /// The shape rule of ops with two inputs, float32 or a 16-bit float, and an output, all of the same shape and dtype.
 std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs);
 
-/// The shape rule of ops with `count` inputs. Output i has the shape and dtype of the input whose number is the i-th of
-/// `like`.
+/// The shape rule of ops with `count` inputs of any shape and dtype. Output i has the shape and dtype of the input
+/// whose number is the i-th of `like`.
 template <std::size_t count, std::size_t... like>
 std::vector<TensorInfo> infer_like(const OpInputs& inputs) {
   inputs.expect_count(count, count);
@@ -60,7 +60,7 @@ std::vector<TensorInfo> infer_like(const OpInputs& inputs) {
 }
 
 /// Returns the value of the attribute `axis`, an axis of input 0. Throws Error if the input has no such axis or the
-/// axis is that of the batch.
+/// axis has the size kBatch.
 std::size_t axis_of(const OpInputs& inputs);
 
 struct OpCall;
@@ -69,24 +69,26 @@ struct OpGradient;
 /// The way in which an op gets and writes the memory of its outputs.
 enum class OpKind {
   compute,     ///< a kernel writes the outputs to new memory
-  view,        ///< output 0 is the memory of input 0 under another shape; views are resolved before anything runs
+  view,        ///< output 0 is a part or all of the memory of input 0 under another shape; no kernel runs
   source,      ///< an input, parameter or constant: no inputs and no kernel
   update,      ///< output i overwrites input i, a parameter; passes keep the op even if nothing reads its outputs
-  pack,        ///< the output is one block of all inputs; a kernel copies the inputs that do not lie in it already
-  collective,  ///< a communicator computes the output, not a kernel
+  pack,        ///< the output is one block of all inputs; a kernel copies the inputs that lie outside the block
+  collective,  ///< a communicator computes the output from the inputs of several replicas; no kernel runs
 };
 
-/// The backends whose kernels for an op take 16-bit floats. GPU kernels for an op with a HalfRole always take them.
+/// The backends whose kernels for an op take 16-bit floats. GPU kernels of an op whose HalfRole is not `none` always
+/// take them.
 enum class HalfKernels { none, gpu, all };
 
-/// The role of an op in a graph that is computed in 16-bit floats; see compute_in (ops/passes/passes.hpp). An op that
-/// does not take 16 bits by its role computes in float32.
+/// The role of an op when compute_in() (ops/passes/passes.hpp) rewrites a graph to compute in 16-bit floats. An op that
+/// does not take 16-bit inputs by its role computes in float32. A *batch input* is an input that is float32 before the
+/// rewrite and has the leading size kBatch.
 enum class HalfRole {
   none,                 ///< float32 inputs and outputs
-  product,              ///< takes 16-bit factors if all inputs are float32 and one derives from the batch
-  follows,              ///< takes 16 bits if inputs derive from the batch and all of these are 16-bit
-  activation_gradient,  ///< like `follows`, but input 0, the dy, does not count
-  reads,                ///< takes any float and returns float32
+  product,              ///< takes 16-bit inputs if all were float32 and at least one is a batch input
+  follows,              ///< takes 16-bit inputs if it has batch inputs and the rewrite made all of them 16-bit
+  activation_gradient,  ///< like `follows`, but input 0, the gradient of the output, does not count
+  reads,                ///< takes float32 or 16-bit inputs and returns float32
 };
 
 /// The declaration of an op: all of its properties except the kernels.
@@ -101,17 +103,18 @@ struct OpDef {
   /// True: the kernel accepts tensors without elements. False: a call with such a tensor gets no kernel, and its
   /// outputs are filled with zeros, except those of an update, which keep their values.
   bool accepts_empty = false;
-  /// Returns the number of multiply-adds of a call with concrete shapes. Null for an op whose cost is that of reading
-  /// and writing its elements.
+  /// Returns the number of multiply-adds of a call whose shapes do not have the leading size kBatch. Null for an op
+  /// whose cost is that of reading and writing its elements.
   std::int64_t (*multiply_adds)(const OpCall& call) = nullptr;
   HalfKernels half = HalfKernels::none;
-  /// The role in a graph of 16-bit floats. Exponentials, logarithms, sigmoids and comparisons have none, even if their
-  /// kernels take 16 bits: losses and metrics consist of these ops, and 16 bits are too few for losses and metrics.
+  /// The role when a graph is rewritten to 16-bit floats. Exponentials, logarithms, sigmoids and comparisons have the
+  /// role `none`, even if their kernels take 16 bits: losses and metrics consist of these ops, and 16 bits are too few
+  /// for losses and metrics.
   HalfRole role = HalfRole::none;
 };
 
-/// Registers an op under its name for find_op(). GraphBuilder accepts ops that are not registered. `op` must live until
-/// the process ends. Throws Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.
+/// Registers an op under its name for find_op(). GraphBuilder also accepts ops that are not registered. `op` must live
+/// until the process ends. Throws Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.
 void register_op(const OpDef& op);
 /// The registered op named `name`. Throws Error if there is none. Thread-safe.
 const OpDef& find_op(std::string_view name);

@@ -8,7 +8,8 @@ namespace troupe {
 
 namespace {
 
-/// The shape rule of sources. Always throws Error, because apply() cannot add a source; functions of GraphBuilder do.
+/// The shape rule of sources (inputs, parameters and constants). Always throws Error, because GraphBuilder::apply()
+/// cannot add a source; other functions of GraphBuilder add them.
 std::vector<TensorInfo> infer_nothing(const OpInputs& inputs) {
   inputs.refuse("cannot be applied; GraphBuilder has a function that adds it");
 }

@@ -46,8 +46,8 @@ void Program::make_steps() {
 
 namespace {
 
-/// Describes a node for the memory plan. The parts of a pack can be computed in place only if each part is a whole
-/// block, not a view of a smaller part of a block.
+/// Describes a node for plan_memory(). The inputs of a pack can be computed inside the block of the pack only if each
+/// input is a whole block, not a view of a part of a block.
 MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) {
   MemoryStep step;
   step.outputs.assign(node.outputs.begin(), node.outputs.end());

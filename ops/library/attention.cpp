@@ -6,8 +6,9 @@ namespace troupe {
 
 namespace {
 
-// Inputs: queries, keys, values, and optionally a mask. Attributes: heads, causal. Outputs: the result, and for the
-// gradient float32 [B, heads, T], for every query the logarithm of the sum of the exponentials of its scores.
+// The shape rule of attention. Inputs: queries, keys, values, and optionally a mask. Attributes: heads, causal.
+// Outputs: the result, and a float32 [B, heads, T] that the gradient reads: for every query of every head the logarithm
+// of the sum of the exponentials of its scores.
 std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -32,8 +33,8 @@ std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   return {{Shape{q[0], q[1], v[2]}, DType::float32}, {Shape{q[0], heads, q[1]}, DType::float32}};
 }
 
-// Inputs: dy, queries, keys, values, the two outputs of attention, and optionally the mask. Outputs: the gradients of
-// queries, keys and values.
+// The shape rule of attention_grad. Inputs: dy, queries, keys, values, the two outputs of attention, and optionally the
+// mask. Outputs: the gradients of queries, keys and values.
 std::vector<TensorInfo> infer_attention_grad(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
   return {inputs[1], inputs[2], inputs[3]};
@@ -50,7 +51,7 @@ std::int64_t multiply_adds_of_attention(const OpCall& call) {
   return call.inputs[0].shape.elements() * k[1] + call.outputs[0].shape.elements() * k[1];
 }
 
-// The gradient computes the scores again, which is one product. Each of the two products of the forward pass, queries
+// attention_grad computes the scores again, which is one product. Each of the two products of the forward pass, queries
 // times keys and probabilities times values, has two products in its gradient.
 std::int64_t multiply_adds_of_attention_grad(const OpCall& call) {
   const auto& k = call.inputs[2].shape;

@@ -7,8 +7,8 @@ namespace troupe {
 
 namespace {
 
-/// The number of channels C of input `x`. Refuses an input that is not float32 [B, ..., C] with B the batch and at
-/// least one element in a row.
+/// The number of channels C of input `x`. Throws Error for an input that is not float32 [B, ..., C] with B the batch
+/// and at least one element in a row.
 std::int64_t expect_channels(const OpInputs& inputs, std::size_t x) {
   inputs.expect_dtype(x, DType::float32);
   const auto& shape = inputs.shape(x);
@@ -24,8 +24,8 @@ std::vector<TensorInfo> infer_batch_sums(const OpInputs& inputs) {
   return {{Shape{2, channels}, DType::float32}};
 }
 
-// Inputs: sums, center, batch info. Attribute: elements, the number of elements that each channel has in one row of the
-// batch. Outputs: mean, variance, count.
+// The shape rule of batch_moments. Inputs: sums over all replicas, center, batch info. Attribute: elements, the number
+// of elements that each channel has in one row of the batch. Outputs: mean, variance, count.
 std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   inputs.expect_rank(1, 1);
@@ -35,8 +35,9 @@ std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
   return {inputs[1], inputs[1], {Shape{}, DType::float32}};
 }
 
-// Inputs: x, mean, variance, scale, shift, count, and optionally a residual of the shape of x, which is added to the
-// result. Attributes: epsilon, of_batch, all_reduced (see BatchNormOptions), and relu: true if a relu is applied last.
+// The shape rule of batch_norm. Inputs: x, mean, variance, scale, shift, count, and optionally a residual of the shape
+// of x, which is added to the result. Attributes: epsilon, of_batch, all_reduced (see BatchNormOptions), and relu: true
+// if a relu is applied last.
 std::vector<TensorInfo> infer_batch_norm(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
   const TensorInfo per_channel{Shape{expect_channels(inputs, 0)}, DType::float32};
@@ -47,15 +48,15 @@ std::vector<TensorInfo> infer_batch_norm(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-// Inputs: dy, x, mean, variance. Attribute: epsilon. Output: float32 [2, C], for each channel the sum of dy and the sum
-// of dy times the normalized x, over the rows of this replica.
+// The shape rule of batch_norm_grad_sums. Inputs: dy, x, mean, variance. Attribute: epsilon. Output: float32 [2, C],
+// for each channel the sum of dy and the sum of dy times the normalized x, over the rows of this replica.
 std::vector<TensorInfo> infer_batch_norm_grad_sums(const OpInputs& inputs) {
   inputs.expect_count(4, 4);
   return {{Shape{2, expect_channels(inputs, 1)}, DType::float32}};
 }
 
-// Inputs: dy, x, mean, variance, scale, count and, with the attribute of_batch, the output of kBatchNormGradSums. That
-// output is added up over all replicas if the attribute all_reduced is true. Output: dx.
+// The shape rule of batch_norm_grad. Inputs: dy, x, mean, variance, scale, count and, with the attribute of_batch, the
+// output of batch_norm_grad_sums, added up over all replicas if the attribute all_reduced is true. Output: dx.
 std::vector<TensorInfo> infer_batch_norm_grad(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
   return {inputs[1]};

@@ -4,11 +4,12 @@
 
 namespace troupe {
 
-/// The statistics of every channel over the whole batch, which is the rows of all replicas.
+/// Statistics of every channel: those of the whole batch, which is the rows of all replicas, or running averages of
+/// them.
 struct BatchMoments {
   Value mean;      ///< float32 [C]
   Value variance;  ///< float32 [C], the mean squared distance from the mean
-  Value count;     ///< float32 scalar, the number of elements that each channel has in the whole batch
+  Value count;     ///< float32 scalar, the number of elements of each channel in the whole batch
 };
 
 /// The part of one replica in the statistics of a whole batch. x must be float32 [B, ..., C], and `center` float32 [C],
@@ -27,8 +28,9 @@ struct BatchNormOptions {
   /// True: the moments were computed from x, and the gradient of x includes the part that passes through them. False:
   /// the moments, such as running means, are constants.
   bool of_batch = true;
-  /// True: an all_reduce adds up the sums in the gradient over all replicas. It must be true if the moments come from
-  /// several replicas. Without `of_batch` it has no effect.
+  /// True: the gradient of x adds up, by an all_reduce over all replicas, the two sums over the batch that it needs.
+  /// False: it uses the sums of this replica alone. It must be true if the moments were computed over several replicas.
+  /// Without `of_batch` it has no effect.
   bool all_reduced = true;
 };
 

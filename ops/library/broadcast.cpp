@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// The size of one axis of the result, if two operands have the sizes a and b. Refuses sizes that do not match.
+/// The size of one axis of the result, if two operands have the sizes a and b. Throws Error if the sizes do not match.
 std::int64_t broadcast_size(const OpInputs& inputs, std::int64_t a, std::int64_t b) {
   if (a == b || b == 1) return a;
   if (a == 1) return b;

@@ -8,16 +8,16 @@ namespace troupe {
 
 namespace {
 
-/// The height or width of the result, for images of height or width `size`. Refuses a kernel larger than the padded
-/// image.
+/// The height or width of the result, for images of height or width `size`. Throws Error if the kernel is empty or
+/// larger than the padded image.
 std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t kernel_size) {
   const auto padded = size + 2 * inputs.attributes.integer("padding");
   if (kernel_size < 1 || padded < kernel_size) inputs.refuse("the kernel is larger than the padded image");
   return (padded - kernel_size) / inputs.attributes.integer("stride") + 1;
 }
 
-// Inputs: x, weights and optionally a bias. Attributes: stride, padding, groups, and relu: true if a relu is applied
-// last.
+// The shape rule of conv2d. Inputs: x, weights and optionally a bias. Attributes: stride, padding, groups, and relu:
+// true if a relu is applied last.
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
@@ -38,14 +38,16 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, dtype}};
 }
 
-// Inputs: dy, weights. The attribute `shape` is the shape of x. Output: the gradient of x.
+// The shape rule of conv2d_grad_data. Inputs: dy, weights. The attribute `shape` is the shape of x. Output: the
+// gradient of x.
 std::vector<TensorInfo> infer_grad_data(const OpInputs& inputs) {
   inputs.expect_floats(2);
   return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
 }
 
-// Inputs: x, dy. The attribute `shape` is the shape of the weights. Outputs: the gradient of the weights and, with the
-// attribute `bias`, the gradient of the bias. Both are sums over the batch, float32 also for 16-bit inputs.
+// The shape rule of conv2d_grad_weights. Inputs: x, dy. The attribute `shape` is the shape of the weights. Outputs: the
+// gradient of the weights and, with the attribute `bias`, the gradient of the bias. Both are sums over the batch,
+// float32 also for 16-bit inputs.
 std::vector<TensorInfo> infer_grad_weights(const OpInputs& inputs) {
   inputs.expect_floats(2);
   const Shape weights(inputs.attributes.list("shape"));

@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-// Element-wise arithmetic of floats. The two operands of an op must have the same dtype. Their shapes are stretched by
-// numpy's rules: sizes are matched from the innermost axis on, and a size 1 is repeated. Shapes that do not match are
-// an Error.
+// Element-wise ops. The two operands of add, sub, mul and div must have the same float dtype. Their shapes are
+// stretched by numpy's rules: sizes are matched from the innermost axis on, and a size 1 is repeated. Shapes that do
+// not match are an Error.
 
 Value add(Value a, Value b);
 Value sub(Value a, Value b);

@@ -18,7 +18,7 @@ std::vector<TensorInfo> infer_logsumexp(const OpInputs& inputs) {
   return {{Shape(shape.sizes().first(shape.rank() - 1)), DType::float32}};
 }
 
-// dx = softmax(x) dy.
+// The gradient is dx = softmax(x) * dy, with dy repeated along the last axis of x.
 std::vector<Value> grad_logsumexp(const OpGradient& g) {
   const auto x = g.inputs[0];
   auto sizes = x.shape().list();

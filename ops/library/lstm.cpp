@@ -10,10 +10,10 @@ namespace troupe {
 
 namespace {
 
-// Inputs: gates, weights, initial hidden state, initial cell. Outputs: the initial hidden state followed by the hidden
-// states after every time step [B, T + 1, H], the same for the cells [B, T + 1, H], and the gates after their
-// activations [B, T, 4 H]. The gradient rule uses the gradient of the last cell alone: only lstm() adds this op, and it
-// returns no other cell.
+// The shape rule of lstm. Inputs: gates, weights, initial hidden state, initial cell. Outputs: the initial hidden state
+// followed by the hidden states after each of the T time steps [B, T + 1, H], the same for the cells [B, T + 1, H], and
+// the gates after their activations [B, T, 4 H]. The gradient rule uses only the last time step of the gradient of the
+// cells: only lstm() adds this op, and lstm() returns only the last cell.
 std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
   inputs.expect_dtypes({DType::float32, DType::float32, DType::float32, DType::float32});
   inputs.expect_rank(0, 3);
@@ -53,9 +53,9 @@ std::int64_t multiply_adds_of_lstm_grad(const OpCall& call) {
 }  // namespace
 
 const OpDef kLstm{.name = "lstm", .infer = infer_lstm, .gradient = grad_lstm, .multiply_adds = multiply_adds_of_lstm};
-// Inputs: the gradients of output 0 of lstm [B, T + 1, H] and of the last cell [B, H], the weights, the cells, and the
-// gates after their activations. Outputs: the gradients of the gates before their activations, of the initial hidden
-// state and of the initial cell.
+// Inputs: the gradients of the hidden states (output 0 of lstm) [B, T + 1, H] and of the last cell [B, H], the weights,
+// the cells (output 1 of lstm), and the gates after their activations (output 2). Outputs: the gradients of the gates
+// before their activations, of the initial hidden state and of the initial cell.
 const OpDef kLstmGrad{
     .name = "lstm_grad", .infer = infer_like<5, 4, 1, 1>, .multiply_adds = multiply_adds_of_lstm_grad};
 

@@ -26,8 +26,9 @@ void expect_leading_axes(const OpInputs& inputs) {
     inputs.refuse("a with leading axes cannot be transposed if b has none");
 }
 
-// Inputs: a, b and optionally a bias of the dtype of the result. Attributes: transpose_a, transpose_b, relu (true if a
-// relu is applied last), and optionally kFloat32Result.
+// The shape rule of matmul. Inputs: a, b and optionally a bias of the dtype of the result. Attributes: transpose_a,
+// transpose_b, relu (true if a relu is applied last), and optionally kFloat32Result, with which the result of 16-bit
+// floats is float32.
 std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   inputs.expect_float(0);
@@ -53,7 +54,7 @@ Attributes attributes_of(MatmulOptions options) {
   return {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"relu", false}};
 }
 
-/// The gradient of b in a product x b, in which the one matrix b, or its transpose, multiplies all rows of x.
+/// The gradient of b in a product x * b, in which the one matrix b, or its transpose, multiplies all rows of x.
 /// `transposed` is the attribute transpose_b of that product.
 Value grad_weights(Value x, Value dy, bool transposed) {
   if (!has_leading_axes(x.shape()))
@@ -85,7 +86,7 @@ std::int64_t multiply_adds_of_matmul(const OpCall& call) {
   return call.inputs[0].shape.elements() * call.outputs[0].shape.back(0);
 }
 
-// The result is a sum over all leading axes. It is float32 also for 16-bit inputs.
+// The shape rule of outer_sum. The result is a sum over all axes but the last, and is float32 also for 16-bit inputs.
 std::vector<TensorInfo> infer_outer_sum(const OpInputs& inputs) {
   inputs.expect_floats(2);
   for (std::size_t i = 0; i < 2; ++i) {

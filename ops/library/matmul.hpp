@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// The attribute of a product of 16-bit floats whose result is float32, not 16-bit. A product without the attribute has
-/// a result of the dtype of its factors.
+/// The name of the attribute that gives a matmul of 16-bit floats a float32 result. The result of a matmul without the
+/// attribute has the dtype of the factors.
 inline constexpr const char* kFloat32Result = "float32_result";
 
 struct MatmulOptions {
@@ -17,6 +17,7 @@ struct MatmulOptions {
 /// options swap the last two axes of a factor. The leading axes of a and b must be the same, and each position along
 /// them has a product of its own. Alternatively, b has no leading axes and multiplies all rows of a; then a must not be
 /// transposed if it has leading axes. In a product of two matrices the batch axis B may be M, or K if a is transposed.
+/// If a has leading axes, B may only be the first of them.
 Value matmul(Value a, Value b, MatmulOptions options = {});
 
 /// A dense layer in one op: returns [..., N], x [..., K] times weights [K, N] plus bias [N]. All must have the same

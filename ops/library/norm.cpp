@@ -4,9 +4,9 @@ namespace troupe {
 
 namespace {
 
-// Inputs: x [..., C], scale [C], and for layer_norm shift [C]. Attribute: epsilon. Outputs: y, and for the gradient the
-// statistics of every row: the mean and 1 / sqrt(variance + epsilon) in layer_norm, 1 / sqrt(mean of x squared +
-// epsilon) in rms_norm.
+// The shape rule of layer_norm and rms_norm, which have `count` inputs: x [..., C], scale [C], and for layer_norm shift
+// [C]. Attribute: epsilon. Outputs: y, and for the gradient the statistics of every row: the mean and 1 / sqrt(variance
+// + epsilon) in layer_norm, 1 / sqrt(mean of x squared + epsilon) in rms_norm.
 template <std::size_t count>
 std::vector<TensorInfo> infer_norm(const OpInputs& inputs) {
   inputs.expect_count(count, count);

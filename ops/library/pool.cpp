@@ -11,7 +11,8 @@ namespace {
 constexpr std::int64_t kMaxKernelSize = 15;
 static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
-/// The shape of the pooled images. Refuses attributes that are out of range and windows larger than the padded image.
+/// The shape of the pooled images. Throws Error if an attribute is out of range, or a window is larger than the padded
+/// image.
 Shape pooled_shape(const OpInputs& inputs) {
   inputs.expect_floats(1);
   inputs.expect_rank(0, 4);
@@ -28,8 +29,9 @@ Shape pooled_shape(const OpInputs& inputs) {
   return {x[0], pooled_size(x[1]), pooled_size(x[2]), x[3]};
 }
 
-// Attributes: kernel_size, stride, padding, and relu: true if a relu is applied last. Outputs: the pooled images, and
-// the position of the largest element in each window.
+// The shape rule of max_pool. Attributes: kernel_size, stride, padding, and relu: true if a relu is applied last.
+// Outputs: the pooled images, and the position of the largest element in each window, or kNoPlace if the window passes
+// no gradient on.
 std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   const auto y = pooled_shape(inputs);
   if (inputs.attributes.integer("kernel_size") > kMaxKernelSize)
@@ -45,8 +47,9 @@ std::vector<TensorInfo> infer_average_pool(const OpInputs& inputs) {
   return {{y, inputs[0].dtype}};
 }
 
-// Inputs: dy and, for max pooling, the positions of the largest elements. The attribute `shape` is the shape of the
-// images. Output: the gradient of the images.
+// The shape rule of max_pool_grad and average_pool_grad, which have `count` inputs: dy and, for max pooling, the
+// positions of the largest elements. The attribute `shape` is the shape of the images. Output: the gradient of the
+// images.
 template <std::size_t count>
 std::vector<TensorInfo> infer_pool_grad(const OpInputs& inputs) {
   inputs.expect_count(count, count);

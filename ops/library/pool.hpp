@@ -9,11 +9,11 @@ namespace troupe {
 // quotients are rounded down.
 
 struct MaxPoolOptions {
-  /// Rows and columns of a window. It must be 1 to 15.
+  /// The number of rows of a window, which is also the number of its columns: 1 to 15.
   std::int64_t kernel_size = 2;
   std::int64_t stride = 2;
-  /// Rows and columns added on every side of an image. It must be less than the kernel size. An added element is never
-  /// the largest.
+  /// The number of rows or columns added on every side of an image. It must be less than the kernel size. An added
+  /// element is never the largest.
   std::int64_t padding = 0;
 };
 
@@ -26,11 +26,11 @@ Value max_pool(Value x, MaxPoolOptions options = {});
 inline constexpr std::int32_t kNoPlace = 255;
 
 struct AveragePoolOptions {
-  /// Rows and columns of a window.
+  /// The number of rows of a window, which is also the number of its columns.
   std::int64_t kernel_size = 2;
   std::int64_t stride = 2;
-  /// Rows and columns added on every side of an image. It must be less than the kernel size and at most the
-  /// longer side of the image. Added elements do not count in a mean.
+  /// The number of rows or columns added on every side of an image. It must be less than the kernel size and at most
+  /// the longer side of the image. Added elements do not count in a mean.
   std::int64_t padding = 0;
 };
 

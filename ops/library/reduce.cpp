@@ -12,7 +12,8 @@ namespace troupe {
 
 namespace {
 
-// The result is float32 for every dtype of the input.
+// The shape rule of reduce_sum, on which the rules of the other reductions are built. It removes the axes that the
+// attribute `axes` lists. The result is float32 for every float dtype of the input.
 std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   inputs.expect_floats(1);
   const auto& shape = inputs.shape(0);
@@ -29,8 +30,8 @@ std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   return {{Shape(kept), DType::float32}};
 }
 
-/// Refuses a reduction over the batch axis, with the message `batch_error`, because parts of the batch lie on other
-/// replicas. Also refuses a reduction over an axis of size 0.
+/// Throws Error for a reduction over the batch axis, with the message `batch_error`, because parts of the batch lie on
+/// other replicas. Throws Error for a reduction over an axis of size 0, too.
 void expect_elements_of_row(const OpInputs& inputs, std::string_view batch_error) {
   for (auto axis : inputs.attributes.list("axes")) {
     const auto size = inputs.shape(0)[static_cast<std::size_t>(axis)];
@@ -68,8 +69,9 @@ std::vector<Value> grad_reduce_mean(const OpGradient& g) {
   return {scale(stretched(g, g.dys[0]), 1.0 / elements_reduced(g))};
 }
 
-// The shape rule of maximum, minimum and variance. It refuses the batch axis: results of parts of a batch are added up
-// over the replicas, and a sum of maxima, minima or variances is not the result for the whole batch.
+// The shape rule of maximum, minimum and variance. It throws Error for the batch axis: each replica reduces its part of
+// the batch, the results of all replicas are added up, and a sum of maxima, minima or variances is not the result for
+// the whole batch.
 std::vector<TensorInfo> infer_within_rows(const OpInputs& inputs) {
   inputs.expect_dtypes({DType::float32});
   auto result = infer_reduce(inputs);

@@ -25,7 +25,7 @@ Value reduce_min(Value x, std::span<const std::int64_t> axes);
 /// size 0. A NaN among the elements gives NaN.
 Value reduce_variance(Value x, std::span<const std::int64_t> axes);
 
-/// All axes of a shape but the last. reduce_sum over them adds up the rows.
+/// All axes but the last of a shape, which must have at least one axis. reduce_sum over them adds up the rows.
 std::vector<std::int64_t> axes_of_rows(const Shape& shape);
 
 /// x with its axes of size 1 repeated to the shape of `like`, which must have the same number of axes. x must be

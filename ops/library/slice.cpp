@@ -12,10 +12,11 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// The largest padding and row number that is accepted, so that sums of two of them do not overflow.
+// The largest padding, and the largest begin and size of slice_rows, that are accepted. Sums of two such numbers do not
+// overflow.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 
-// Attributes: the lists begin and size, by axis. At the batch axis they hold 0 and kBatch.
+// The shape rule of slice. Attributes: the lists begin and size, by axis. At the batch axis they hold 0 and kBatch.
 std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);
@@ -41,7 +42,8 @@ std::vector<Value> grad_slice(const OpGradient& g) {
   return {pad(g.dys[0], begin, after)};
 }
 
-/// True if kernels can pad a tensor of the dtype with `value`.
+/// True if a tensor of the dtype can be padded with `value`: always for float32, never for 16-bit floats, and for
+/// integers if `value` is an integer in the range of the dtype, for int64 within -2^53 .. 2^53.
 bool holds(DType dtype, double value) {
   const auto is_integer_in = [value](double least, double most) {
     return value >= least && value <= most && value == std::floor(value);
@@ -52,7 +54,7 @@ bool holds(DType dtype, double value) {
   return dtype == DType::float32;
 }
 
-// Attributes: the lists before and after, by axis, and value.
+// The shape rule of pad. Attributes: the lists before and after, by axis, and value, the number with which x is padded.
 std::vector<TensorInfo> infer_pad(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);
@@ -111,7 +113,8 @@ std::vector<TensorInfo> infer_slice_rows(const OpInputs& inputs) {
   return {{inputs.shape(0).with_rows(size), DType::float32}};
 }
 
-// Inputs: dy [size, ...], the batch info, and x, which gives the number of rows. Output: the gradient of x.
+// The shape rule of slice_rows_grad. Inputs: dy [size, ...], the batch info, and x, which gives the number of rows of
+// this replica. Attributes: begin, size. Output: the gradient of x.
 std::vector<TensorInfo> infer_slice_rows_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   inputs.expect_batch_info(1);

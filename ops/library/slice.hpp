@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-// Parts of a value along an axis. A negative axis counts from the end: -1 is the last axis. The axis must not be the
-// batch axis B. Only slice_rows and rows_of_part select rows of the batch.
+// Ops that cut, pad or join values along an axis. A negative axis counts from the end: -1 is the last axis. The axis
+// must not be the batch axis B. Only slice_rows and rows_of_part select rows of the batch.
 
 /// Elements `begin` to `begin + size - 1` along one axis of x, which may have any dtype.
 Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t size);
@@ -24,9 +24,9 @@ Value pad(Value x, const std::vector<std::int64_t>& before, const std::vector<st
 /// Joins values along an axis. The values must have the same dtype and the same sizes along all other axes.
 Value concat(std::span<const Value> values, std::int64_t axis);
 
-/// Returns float32 [size, ...]: rows `begin` to `begin + size - 1` of the whole batch, in which rows that other
-/// replicas hold are zero. The sum of the results of all replicas (all_reduce) is the slice of the whole batch. x must
-/// be float32 [B, ...], and `batch_info` GraphBuilder::batch_info().
+/// Returns float32 [size, ...]: rows `begin` to `begin + size - 1` of the whole batch. Rows that other replicas hold,
+/// or that the batch does not have, are zero. The sum of the results of all replicas (all_reduce) is the slice of the
+/// whole batch. x must be float32 [B, ...], and `batch_info` GraphBuilder::batch_info().
 Value slice_rows(Value x, std::int64_t begin, std::int64_t size, Value batch_info);
 
 /// Returns float32 [B, ...]: the rows of x that have the numbers of this replica's rows in the whole batch. x must be

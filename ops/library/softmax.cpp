@@ -21,7 +21,8 @@ void expect_logits(const OpInputs& inputs) {
   if (logits.back(0) < 1) inputs.refuse("needs at least one class");
 }
 
-// Inputs: logits, labels. Attributes: smoothing, and optionally the label ignored. Outputs: losses, log probabilities.
+// The shape rule of softmax_cross_entropy. Inputs: logits, labels. Attributes: smoothing, and optionally `ignored`, a
+// label. Outputs: losses, log probabilities.
 std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
   expect_logits(inputs);
   const auto smoothing = inputs.attributes.number("smoothing");
@@ -29,9 +30,9 @@ std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
   return {{inputs.shape(1), DType::float32}, inputs[0]};
 }
 
-// Inputs: dloss, logits, labels, and optionally the batch info. With the batch info dloss is a scalar, the gradient of
-// the mean of the losses over the whole batch; without it dloss has one element per label. Output: the gradient of the
-// logits.
+// The shape rule of softmax_cross_entropy_logits_grad. Inputs: dloss, logits, labels, and optionally the batch info.
+// With the batch info dloss is a scalar, the gradient of the mean of the losses over the whole batch; without it dloss
+// has one element per label. Attributes: those of softmax_cross_entropy. Output: the gradient of the logits.
 std::vector<TensorInfo> infer_cross_entropy_logits_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   inputs.expect_dtype(1, DType::float32);
@@ -82,11 +83,13 @@ const OpDef kLogSoftmax{.name = "log_softmax", .infer = infer_softmax, .gradient
 const OpDef kLogSoftmaxGrad{.name = "log_softmax_grad", .infer = infer_like<2, 0>};
 const OpDef kSoftCrossEntropy{
     .name = "soft_cross_entropy", .infer = infer_soft_cross_entropy, .gradient = grad_soft_cross_entropy};
-// Inputs: dloss, the log probabilities of the logits, the target probabilities. Output: the gradient of the logits.
+// Inputs: the gradient of the losses, the log probabilities of the logits, the target probabilities. Output: the
+// gradient of the logits.
 const OpDef kSoftCrossEntropyGrad{.name = "soft_cross_entropy_grad", .infer = infer_like<3, 1>};
 const OpDef kSoftmaxCrossEntropy{
     .name = "softmax_cross_entropy", .infer = infer_cross_entropy, .gradient = grad_cross_entropy};
-// Inputs: dloss, log probabilities, labels. Output: the gradient of the logits.
+// Inputs: the gradient of the losses, the log probabilities, the labels. Output: the gradient of the logits that passes
+// through the losses.
 const OpDef kSoftmaxCrossEntropyGrad{.name = "softmax_cross_entropy_grad", .infer = infer_like<3, 1>};
 const OpDef kSoftmaxCrossEntropyLogitsGrad{.name = "softmax_cross_entropy_logits_grad",
                                            .infer = infer_cross_entropy_logits_grad};

@@ -16,7 +16,7 @@ Value softmax(Value x);
 Value log_softmax(Value x);
 
 struct CrossEntropy {
-  Value loss;               ///< float32 [...]; without smoothing, minus the log probability of the label
+  Value loss;               ///< float32 [...]; 0 for an ignored label
   Value log_probabilities;  ///< float32 [..., C], log_softmax of the logits
 };
 
@@ -24,7 +24,8 @@ struct CrossEntropyOptions {
   /// The part of the target probability, 0 to 1, that is spread equally over all classes: Szegedy and others,
   /// "Rethinking the Inception architecture" (CVPR 2016).
   double smoothing = 0.0;
-  /// A label whose loss and gradient are 0, such as the label of padding. It may lie outside the classes 0 .. C-1.
+  /// A label whose rows have the loss 0 and the gradient 0, such as the label of padding. It may lie outside the
+  /// classes 0 .. C-1.
   std::optional<std::int32_t> ignored = {};
 };
 

@@ -30,7 +30,8 @@ std::vector<TensorInfo> infer_top_k(const OpInputs& inputs) {
   return {{Shape(sizes), DType::float32}, {Shape(sizes), DType::int32}};
 }
 
-// Inputs: dy and the indices. The attribute `size` is the size of the last axis of x. Output: the gradient of x.
+// The shape rule of top_k_grad. Inputs: the gradient of the k values, and the indices of the values in x. The attribute
+// `size` is the size of the last axis of x. Output: the gradient of x.
 std::vector<TensorInfo> infer_top_k_grad(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   auto sizes = inputs.shape(0).list();

@@ -15,7 +15,8 @@ struct TopK {
 };
 
 /// The k largest elements along the last axis of x, which must be float32. k must be 1 to the size of that axis. Equal
-/// elements keep their order, and a NaN counts as the largest. The elements that are chosen get the gradient.
+/// elements keep their order, and a NaN counts as the largest. The gradient of `values` goes to these k elements; the
+/// gradient of all others is 0.
 TopK top_k(Value x, std::int64_t k);
 
 /// For every element of x, which must be float32, the sum of the elements up to and including it along an axis. The

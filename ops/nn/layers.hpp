@@ -16,9 +16,9 @@ namespace troupe {
 /// A function from a value to a value, such as relu, that a layer applies to its result.
 using Activation = Value (*)(Value);
 
-/// A fully connected layer. Returns float32 [..., units]: x, float32 [..., N], times trained weights [N, units], plus a
-/// trained bias [units] if `bias` is set, after the activation if there is one. Throws Error if `units` is below 1 or x
-/// has fewer than 2 axes.
+/// A fully connected layer. Returns float32 [..., units]: the product of x, float32 [..., N], and trained weights [N,
+/// units], plus a trained bias [units] if `bias` is set, then the activation if it is not null. Throws Error if `units`
+/// is below 1 or x has fewer than 2 axes.
 struct Dense {
   static constexpr const char* kName = "dense";
   std::int64_t units;
@@ -29,9 +29,10 @@ struct Dense {
   Value operator()(Value x) const;
 };
 
-/// Convolution of images [B, H, W, C] with `filters` square kernels of kernel_size x kernel_size pixels, plus a trained
-/// bias [filters] if `bias` is set, with the activation applied if there is one. Returns [B, H', W', filters]; H' and
-/// W' follow from `options`. Throws Error if x has not 4 axes or `filters` or `kernel_size` is below 1.
+/// Convolution of x, images float32 [B, H, W, C], with `filters` trained square kernels of kernel_size x kernel_size
+/// pixels, plus a trained bias [filters] if `bias` is set, then the activation if it is not null. Returns float32 [B,
+/// H', W', filters]; the stride and the padding in `options` determine H' and W'. Throws Error if x has not 4 axes, or
+/// if `filters`, `kernel_size` or `options.groups` is below 1.
 struct Conv2d {
   static constexpr const char* kName = "conv";
   std::int64_t filters;
@@ -44,7 +45,7 @@ struct Conv2d {
   Value operator()(Value x) const;
 };
 
-/// Applies the op max_pool as a layer.
+/// A layer that applies the op max_pool to images [B, H, W, C].
 struct MaxPool {
   static constexpr const char* kName = "pool";
   MaxPoolOptions options = {};
@@ -52,7 +53,7 @@ struct MaxPool {
   Value operator()(Value x) const { return max_pool(x, options); }
 };
 
-/// Applies the op average_pool as a layer.
+/// A layer that applies the op average_pool to images [B, H, W, C].
 struct AveragePool {
   static constexpr const char* kName = "average";
   AveragePoolOptions options = {};
@@ -60,23 +61,23 @@ struct AveragePool {
   Value operator()(Value x) const { return average_pool(x, options); }
 };
 
-/// The mean of each channel over the pixels of an image. Takes images [B, H, W, C] and returns [B, C]. Throws Error if
-/// x has not 4 axes.
+/// Returns float32 [B, C], the mean of each channel over the pixels of each image. x must be images float32 [B, H, W,
+/// C]. Throws Error if x has not 4 axes.
 struct GlobalAveragePool {
   static constexpr const char* kName = "average";
 
   Value operator()(Value x) const;
 };
 
-/// Joins all axes but the first. Takes [B, ...] and returns [B, N].
+/// Joins all axes of x but the first. Takes [B, ...] and returns [B, N], where N is the product of the joined sizes.
 struct Flatten {
   static constexpr const char* kName = "flatten";
 
   Value operator()(Value x) const;
 };
 
-/// A layer of any type: a function, and a name for the scope of its parameters. A user-defined layer is a struct with
-/// kName and a call operator. An Activation is a layer named `activation`.
+/// A layer of any type: a function from a value to a value, and a name for the scope of its parameters. A user-defined
+/// layer is a struct with a static member kName and a call operator. An Activation is a layer named `activation`.
 class Layer {
  public:
   Layer(Activation activation) : name_("activation"), function_(activation) {}  // NOLINT: implicit, for lists of layers
@@ -92,8 +93,8 @@ class Layer {
   std::function<Value(Value)> function_;
 };
 
-/// Applies layers one after the other; without layers returns x. Each layer has a scope of its own, its kName followed
-/// by its number among the layers of that kName: `dense1.weights`.
+/// Applies layers one after the other; without layers returns x. The parameters of a layer are in a scope named by its
+/// kName and its number, from 1, among the layers of that kName, such as `dense1.weights`.
 class Sequential {
  public:
   Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
@@ -107,9 +108,9 @@ class Sequential {
   std::vector<Layer> layers_;
 };
 
-/// Returns activation(body(x) + shortcut(x)). By default there is no activation, and the shortcut returns x. Throws
-/// Error if the results of body and shortcut differ in shape or dtype. Source: He and others, "Deep residual learning
-/// for image recognition" (CVPR 2016).
+/// Returns activation(body(x) + shortcut(x)), or the sum itself if the activation is null. The default shortcut returns
+/// x. Throws Error if the results of body and shortcut differ in shape or dtype. Source: He and others, "Deep residual
+/// learning for image recognition" (CVPR 2016).
 struct Residual {
   static constexpr const char* kName = "residual";
   Sequential body;

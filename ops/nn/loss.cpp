@@ -22,7 +22,7 @@ Value number(GraphBuilder& builder, double value) {
 }
 
 /// Returns float32 [B], the mean of `losses` over the labels of each row that are not `ignored`; 0 for a row without
-/// such labels. `losses` must be 0 at ignored labels.
+/// such labels. `losses` must be 0 at ignored labels. Without a value of `ignored` all labels count.
 Value mean_of_counted(Value losses, Value labels, std::optional<std::int32_t> ignored) {
   if (!ignored) return mean_of_rows(losses);
   auto& builder = losses.builder();
@@ -62,7 +62,8 @@ std::vector<Metric> SoftmaxCrossEntropy::metrics() const {
   return {accuracy(logits, labels, ignored)};
 }
 
-// For a logit x and a target t, computes log(1 + exp(x)) - x t with softplus, which does not overflow for a large x.
+// For a logit x and a target t, computes the loss log(1 + exp(x)) - x t with softplus, which does not overflow for a
+// large x.
 Value BinaryCrossEntropy::operator()(const Outputs& outputs, const Inputs& fields) const {
   const auto x = outputs[logits];
   const auto targets = target_of(fields, target, x, "the binary cross-entropy");

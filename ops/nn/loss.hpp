@@ -11,9 +11,9 @@
 namespace troupe {
 
 /// The function that training minimizes. From the outputs of a model and the fields of a batch it returns float32 [B],
-/// one loss for each row. Any such function can be used as a Loss; a function of two values gets the model's only
-/// output and the last field. A function with a member function `metrics` provides metrics, which training reports if
-/// the user gives none.
+/// one loss for each row. Any such function can be used as a Loss. A function of two values can be used, too: it gets
+/// the only output of the model and the last field of the batch. A function with a member function `metrics` provides
+/// metrics, which training reports if the user gives none.
 class Loss {
  public:
   template <class Function>
@@ -39,15 +39,16 @@ class Loss {
 // In the losses below, an empty name of an output means the model's only output, and an empty name of a field means the
 // last field. All losses return float32 [B].
 
-/// Softmax cross-entropy of logits float32 [B, ..., C] from integer labels int32 [B, ...], or from probabilities
-/// float32 [B, ..., C] if `soft`. The loss of a row is the mean over the labels of the row that are not ignored; 0 if
-/// all are ignored. Provides the accuracy metric for integer labels.
+/// Softmax cross-entropy of logits float32 [B, ..., C] from labels int32 [B, ...], or from probabilities float32 [B,
+/// ..., C] if `soft` is set. The loss of a row is the mean over all labels, or all probability vectors, of the row;
+/// labels equal to `ignored` do not count, and a row without other labels has the loss 0. Provides the accuracy metric
+/// unless `soft` is set.
 struct SoftmaxCrossEntropy {
   std::string logits = {};
   std::string labels = {};
-  /// The part of the target that all classes share equally, in [0, 1].
+  /// The part of the target that is divided equally among all classes. Throws Error if it is not in [0, 1].
   double smoothing = 0.0;
-  /// Labels of this value, such as padding, do not count. Throws Error if set together with `soft`.
+  /// Labels of this value, such as the label of padding, do not count. Throws Error if set together with `soft`.
   std::optional<std::int32_t> ignored = {};
   /// True: the field `labels` has probabilities. False: it has integer labels.
   bool soft = false;
@@ -94,8 +95,9 @@ struct Huber {
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
 };
 
-/// Multiplies the loss of each row by the weight of the row, which the field `weight`, float32 [B] or [B, 1], holds.
-/// The mean over a batch still divides by the number of rows, not by the sum of the weights.
+/// Multiplies the loss of each row by a weight. The field `weight`, float32 [B] or [B, 1], holds the weights. The mean
+/// over a batch still divides by the number of rows, not by the sum of the weights. Provides the metrics of `loss`,
+/// which are not weighted.
 struct WeightedByRow {
   Loss loss;
   std::string weight;
@@ -104,10 +106,10 @@ struct WeightedByRow {
   std::vector<Metric> metrics() const { return loss.metrics(); }
 };
 
-/// The sum of several losses, each times a weight. Provides the metrics of all losses; if several metrics have one
-/// name, the second and later ones get a number after the name. Throws Error if there are no terms.
+/// The sum of several losses, each multiplied by a weight. Provides the metrics of all losses; if several metrics have
+/// one name, the second gets the suffix _2, the third _3 and so on. Throws Error if `terms` is empty.
 struct SumOfLosses {
-  /// A loss and the factor of its value in the sum.
+  /// A loss and the weight by which it is multiplied in the sum.
   struct Term {
     double weight;
     Loss loss;

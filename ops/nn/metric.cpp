@@ -14,8 +14,8 @@ namespace troupe {
 
 namespace {
 
-/// Returns a float32 scalar, the number of elements of x [B, ...] in the rows of this replica. x must have no NaN,
-/// which is not equal to itself.
+/// Returns a float32 scalar, the number of elements of x [B, ...] in the rows that this replica computes. x must have
+/// no NaN: the function counts the elements that equal themselves, which NaN does not.
 Value count_of(Value x) {
   return sum_of_all(cast(equal(x, x), DType::float32));
 }

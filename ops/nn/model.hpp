@@ -13,8 +13,9 @@
 
 namespace troupe {
 
-/// The fields of a batch as values of a graph that is being built. A field becomes an input of the graph, and is
-/// loaded, only if the model, the loss or a metric reads it. An Inputs must not be used after the builder is destroyed.
+/// The fields of a batch as values of a graph that is being built. A field becomes an input of the graph, and is loaded
+/// in each step, only if the model, the loss or a metric reads it. Copies of an Inputs share the values. An Inputs must
+/// not be used after the builder is destroyed.
 class Inputs {
  public:
   Inputs(GraphBuilder& builder, std::vector<Field> fields);
@@ -22,12 +23,13 @@ class Inputs {
   /// The field `name`, which becomes an input of the graph. Throws Error that lists the fields if there is none of that
   /// name.
   Value operator[](const std::string& name) const;
-  /// The field `name`, which must have the shape and dtype `needed`. Throws Error that names `reader`, the field and
-  /// `needed` if it has others, and Error that lists the fields if there is none of that name.
+  /// The field `name`, which becomes an input of the graph and must have the shape and dtype `needed`. Throws Error
+  /// that names `reader`, the field and `needed` if the field has another shape or dtype, and Error that lists the
+  /// fields if there is none of that name.
   Value expect(const std::string& name, const TensorInfo& needed, const std::string& reader) const;
   bool has(const std::string& name) const;
-  /// The shape and dtype of the field `name`, which does not become an input of the graph. Throws Error that lists the
-  /// fields if there is none of that name.
+  /// The shape and dtype of the field `name`. The call does not make the field an input of the graph. Throws Error that
+  /// lists the fields if there is none of that name.
   const TensorInfo& info(const std::string& name) const;
   const std::vector<Field>& fields() const { return fields_; }
   GraphBuilder& builder() const { return *builder_; }
@@ -38,7 +40,7 @@ class Inputs {
   std::shared_ptr<std::vector<Value>> values_;  // by field; an invalid Value until the field is read
 };
 
-/// The results of a model by name, in the order in which they were added.
+/// The results of a model, which have names, in the order in which they were added.
 class Outputs {
  public:
   /// The outputs of a model with one result, which is named "output".

@@ -24,7 +24,7 @@ Value shift_parameter(Value x, const Shape& channels) {
   return x.builder().parameter("shift", channels, Initializer::zeros());
 }
 
-/// Returns the running statistic after a step: (1 - momentum) running + momentum of_batch.
+/// Returns a running mean or variance after a step: (1 - momentum) running + momentum of_batch.
 Value moved(Value running, Value of_batch, double momentum) {
   return add(scale(running, 1.0 - momentum), scale(of_batch, momentum));
 }

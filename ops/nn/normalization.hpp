@@ -4,7 +4,8 @@
 
 namespace troupe {
 
-/// Applies the op layer_norm over the last axis of x, with a trained scale and shift.
+/// A layer that applies the op layer_norm over the last axis of x, with a trained scale and shift. Throws Error if x
+/// has fewer than 2 axes.
 struct LayerNorm {
   static constexpr const char* kName = "norm";
   double epsilon = 1e-5;
@@ -12,7 +13,8 @@ struct LayerNorm {
   Value operator()(Value x) const;
 };
 
-/// Applies the op rms_norm over the last axis of x, with a trained scale.
+/// A layer that applies the op rms_norm over the last axis of x, with a trained scale. Throws Error if x has fewer than
+/// 2 axes.
 struct RmsNorm {
   static constexpr const char* kName = "norm";
   double epsilon = 1e-5;
@@ -20,9 +22,11 @@ struct RmsNorm {
   Value operator()(Value x) const;
 };
 
-/// Applies the op batch_norm over all axes of x but the last, with a trained scale and shift. A training graph uses the
-/// statistics of the whole batch, which all replicas sum by an all-reduce. Other graphs use running statistics, which
-/// are kept beside the parameters: after each training step running = (1 - momentum) running + momentum batch.
+/// A layer that applies the op batch_norm over all axes of x but the last, with a trained scale and shift. A training
+/// graph uses the mean and variance of the whole batch, for which an all-reduce adds up the sums of all replicas. Other
+/// graphs use a running mean and variance, which are kept beside the parameters: each training step multiplies them by
+/// (1 - momentum) and adds momentum times the mean and variance of the batch. Throws Error if x has fewer than 2 axes
+/// or the momentum is not in [0, 1].
 struct BatchNorm {
   static constexpr const char* kName = "norm";
   double momentum = 0.1;
@@ -31,8 +35,9 @@ struct BatchNorm {
   Value operator()(Value x) const;
 };
 
-/// Applies the op dropout in a training graph, and returns x in other graphs. The random numbers depend on
-/// BuildOptions::seed. Throws Error if the rate is not in [0, 0.999].
+/// A layer that applies the op dropout in a training graph, and returns x in other graphs. `rate` is the probability
+/// with which an element is dropped. The random numbers depend on BuildOptions::seed. Throws Error if the rate is not
+/// in [0, 0.999].
 struct Dropout {
   static constexpr const char* kName = "dropout";
   double rate = 0.5;

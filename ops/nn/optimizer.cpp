@@ -17,8 +17,8 @@ std::vector<TensorInfo> infer_norm_factor(const OpInputs& inputs) {
   return {kScalar};
 }
 
-/// The shape rule of assign. Inputs: a state, its new value, and optionally a flag. Output: the state, in place; it
-/// gets the new value if the flag is absent or above 0.
+/// The shape rule of assign. Inputs: a state, its new value, and optionally a flag, a float32 scalar. Output: the
+/// state, which the op overwrites with the new value if the flag is absent or above 0.
 std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   if (!(inputs[0] == inputs[1])) inputs.refuse("state and value must have the same shape and dtype");
@@ -26,9 +26,9 @@ std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-/// The shape rule of accumulation. Inputs: the batch info, and optionally a flag. Attribute: steps. Outputs: the batch
-/// info with the number of the update in place of the step; a float32 scalar that is 1 in the last step of an update if
-/// the flag is absent or above 0, else 0.
+/// The shape rule of accumulation. Inputs: the batch info, and optionally a flag, a float32 scalar. Attribute: steps,
+/// the number of steps of an update. Outputs: the batch info with the number of the update in place of the number of
+/// the step; a float32 scalar that is 1 in the last step of an update if the flag is absent or above 0, else 0.
 std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   inputs.expect_count(1, 2);
   inputs.expect_batch_info(0);
@@ -37,9 +37,9 @@ std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   return {inputs[0], kScalar};
 }
 
-/// The shape rule of accumulate. Inputs: a sum, a gradient, the batch info, and optionally a flag. Attribute: steps.
-/// Output: the sum, in place. The first step of an update clears the sum; gradient / steps is added if the flag is
-/// absent or above 0.
+/// The shape rule of accumulate. Inputs: a sum, a gradient, the batch info, and optionally a flag, a float32 scalar.
+/// Attribute: steps, the number of steps of an update. Output: the sum, which the op overwrites: the first step of an
+/// update clears the sum, then gradient / steps is added if the flag is absent or above 0.
 std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   if (!(inputs[0] == inputs[1])) inputs.refuse("sum and gradient must have the same shape and dtype");
@@ -48,9 +48,9 @@ std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-/// The shape rule of average. Inputs: the average, a scalar that is 0 until the average has begun, the parameter, and
-/// optionally a flag. Attribute: decay. Outputs: the average and the scalar, in place; both change only if the flag is
-/// absent or above 0.
+/// The shape rule of average. Inputs: the average, a float32 scalar that is 0 until the first update, the parameter,
+/// and optionally a flag, a float32 scalar. Attribute: decay. Outputs: the average and the first scalar, which the op
+/// overwrites if the flag is absent or above 0.
 std::vector<TensorInfo> infer_average(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   if (!(inputs[0] == inputs[2])) inputs.refuse("average and parameter must have the same shape and dtype");
@@ -159,7 +159,8 @@ void Optimizer::average(std::span<const Value> parameters, Value apply_if) const
 
 void Optimizer::update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
                            Value apply_if) const {
-  // Returns the parameters whose group is `group`, or for null the parameters without a group, and their gradients.
+  // Returns the parameters of `group` and their gradients; for null the parameters that no group accepts, and their
+  // gradients.
   const auto members = [&](const Group* group) {
     std::pair<std::vector<Value>, std::vector<Value>> selected;
     for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -7,12 +7,13 @@
 
 namespace troupe {
 
-/// Returns true if the parameter of that name belongs to a group.
+/// A function that returns true if the parameter named `name` belongs to a group of parameters.
 using ParameterFilter = std::function<bool(const std::string& name)>;
 
-/// A rule that updates parameters by ops of the graph. Any rule of update_rules.hpp, such as Sgd, is accepted as an
-/// optimizer, as is any copyable struct with the members `lr`, `clip_norm` and `update`, and optionally `clip_value`,
-/// of those rules. An optimizer is a value: functions such as with_group() return a changed copy.
+/// An update rule, which updates parameters by ops of the graph, and optional parameter groups, gradient accumulation
+/// and averaging of parameters. Any rule of update_rules.hpp, such as Sgd, is accepted as an optimizer. A user-defined
+/// rule is a copyable struct with the members `lr`, `clip_norm` and `update` of those rules, and optionally
+/// `clip_value`. An optimizer is a value: functions such as with_group() return a changed copy.
 class Optimizer {
  public:
   template <class Rule>
@@ -22,40 +23,42 @@ class Optimizer {
     update_ = [rule = std::move(rule)](const UpdateInputs& inputs) { rule.update(inputs); };
   }
 
-  /// Updates the parameters of the group by another optimizer, with the schedule and clipping of that optimizer. A
-  /// parameter that is in several groups belongs to the first. Throws Error if the other optimizer accumulates or
-  /// averages.
+  /// Updates the parameters that `group` accepts by another optimizer, with the schedule and clipping of that
+  /// optimizer. A parameter that several groups accept belongs to the group that was added first. Throws Error if the
+  /// other optimizer accumulates or averages.
   Optimizer with_group(ParameterFilter group, const Optimizer& optimizer) const;
-  /// Keeps the values of the group's parameters: they get neither gradients nor updates.
+  /// Freezes the parameters that `group` accepts: they get neither gradients nor updates. A parameter that several
+  /// groups accept belongs to the group that was added first.
   Optimizer frozen(ParameterFilter group) const;
   /// Averages the gradients of `steps` steps for one update, so that `steps` micro-batches count as one batch.
   /// Schedules then count updates, not steps. A step that `apply_if` excludes (see apply()), such as one whose loss is
-  /// not finite, adds nothing to the average; if it is the last step of an update, the update is skipped.
+  /// not finite, adds nothing to the average; if that step is the last of an update, the update is skipped. Throws
+  /// Error if `steps` is below 1.
   Optimizer accumulating(std::int64_t steps) const;
   /// Keeps a moving average of every parameter as the state `NAME/average`. Each update multiplies the average by
   /// `decay` and adds (1 - decay) times the value that the parameter has before the update. The first update sets the
-  /// average to that value.
+  /// average to that value. Throws Error if `decay` is not in [0, 1).
   Optimizer averaging(double decay) const;
 
-  /// Returns the optimizer for a graph whose parameters have other names. `original` maps a name in that graph to the
-  /// name that the filters of the groups expect.
+  /// Returns the optimizer for a graph whose parameters have other names than the filters of the groups expect.
+  /// `original` maps a name in that graph to the name that the filters expect.
   Optimizer renamed(const std::function<std::string(const std::string&)>& original) const;
 
-  /// True if the parameter is updated; false if it is frozen.
+  /// True if the optimizer updates the parameter `name`; false if a group freezes it.
   bool trains(const std::string& name) const;
 
   /// Adds the ops of the schedule, the clipping and the updates of all parameters to the graph. `apply_if` is a float32
   /// scalar on the device, such as the result of all_finite: unless it is above 0, parameters and states keep their
-  /// bits, except that the first step of an update always clears the accumulated gradients. An invalid `apply_if`
-  /// always updates. Throws Error if an option is out of range.
+  /// values, except that the first step of an update always clears the accumulated gradients. With an invalid
+  /// `apply_if` every step updates. Throws Error if an option of the rule is out of range.
   void apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
              Value apply_if = {}) const;
 
  private:
-  /// A group of parameters: those that the filter accepts and no earlier group has, with their optimizer.
+  /// A filter and the optimizer of the parameters that it accepts, except those that an earlier group accepts.
   struct Group {
     ParameterFilter has;
-    std::vector<Optimizer> optimizer;  // one element; empty if the group is frozen
+    std::vector<Optimizer> optimizer;  // one element; none if the group is frozen
   };
   const Group* group_of(const std::string& name) const;
   void average(std::span<const Value> parameters, Value apply_if) const;

@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// The shape rule of learning_rate and step_number. Input: the batch info. Output: a scalar of the dtype.
+/// The shape rule of learning_rate and step_number. Input: the batch info. Output: a scalar of `dtype`.
 template <DType dtype>
 std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
@@ -20,8 +20,8 @@ std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   return {{Shape{}, dtype}};
 }
 
-/// The shape rule of table_rate. Inputs: a table of rates, float32 [N] with N > 0, and the batch info. Output: the
-/// rate, a float32 scalar.
+/// The shape rule of table_rate. Inputs: a table of rates, float32 [N] with N > 0, and the batch info. Output: the rate
+/// of the step, a float32 scalar.
 std::vector<TensorInfo> infer_table_rate(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   inputs.expect_dtype(0, DType::float32);
@@ -95,7 +95,7 @@ double Schedule::at(std::int64_t step) const {
   return rate;
 }
 
-/// Returns the rate times min((step + 1) / warm_up, 1); without a warm-up the rate itself.
+/// Returns rate * min((step + 1) / warm_up, 1); returns `rate` itself if `warm_up` is 0.
 Value Schedule::warm_up_of(Value rate, Value batch_info) const {
   return warm_up == 0 ? rate : mul(rate, constant(1.0).with_warm_up(warm_up).apply(batch_info));
 }

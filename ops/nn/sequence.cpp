@@ -26,14 +26,15 @@ Value dense(Value x, const char* name, std::int64_t units, const Initializer& in
   return Dense{.units = units, .initializer = initializer}(x);
 }
 
-/// Returns zeros float32 [B, units]. `like` gives B and must be [B, T, N] with N >= units.
+/// Returns zeros float32 [B, units]. `like` gives the number of rows B, and must be float32 [B, T, N] with N >= units.
 Value zero_state(Value like, std::int64_t units) {
   const auto first = reshape(slice(like, 1, 0, 1), {like.shape()[0], like.shape()[2]});
   return broadcast_to(like.builder().constant(Tensor({1, 1}, DType::float32)), slice(first, 1, 0, units));
 }
 
-/// One state of a recurrent layer, float32 [B, units]. It begins as zeros, or as the state at the end of the batch
-/// before if the layer carries its state and the graph is for training.
+/// One state of a recurrent layer, float32 [B, units]. If the graph is for training and the layer carries its state,
+/// the state begins with its values at the end of the batch before, or with zeros in the rows that `begins` marks. Else
+/// the state begins as zeros.
 class RecurrentState {
  public:
   RecurrentState(const char* name, Value like, std::int64_t units, const CarriedState& carried) : carried_(carried) {
@@ -50,9 +51,9 @@ class RecurrentState {
   }
 
   Value first() const { return first_; }
-  /// Keeps the last state for the next batch; does nothing if the layer carries no state. slice_rows() gives each
-  /// replica the rows of its part of the batch and zeros elsewhere, so the sum over all replicas is the state of all
-  /// rows.
+  /// Keeps `last`, the state after the last time step, for the next batch; does nothing if the layer carries no state.
+  /// slice_rows() gives each replica the rows of its part of the batch and zeros elsewhere, so the sum over all
+  /// replicas is the state of all rows.
   void keep(Value last) const {
     if (!buffer_.valid()) return;
     auto& builder = last.builder();

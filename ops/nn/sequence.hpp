@@ -5,9 +5,9 @@
 namespace troupe {
 
 /// A table of `rows` trained vectors of `units` elements. Takes numbers in [0, rows), int32 or int64 [...], and returns
-/// the vectors of these numbers, float32 [..., units]. With `row_sparse` an update changes only the vectors that the
-/// batch reads (see GraphBuilder::row_sparse_parameter), and strategies with parameter servers send only these. Throws
-/// Error if `rows` or `units` is below 1.
+/// the vectors with these numbers, float32 [..., units]. With `row_sparse` an update changes only the vectors that the
+/// batch reads (see GraphBuilder::row_sparse_parameter), and strategies with parameter servers send only these vectors.
+/// Throws Error if `rows` or `units` is below 1.
 struct Embedding {
   static constexpr const char* kName = "embedding";
   std::int64_t rows;
@@ -18,8 +18,8 @@ struct Embedding {
   Value operator()(Value x) const;
 };
 
-/// Adds a trained vector [C] to each of the T positions of a sequence float32 [B, T, C], and returns the sum, of the
-/// same shape.
+/// Adds a trained vector of C elements to each of the T positions of a sequence float32 [B, T, C], and returns the sum,
+/// which has the same shape.
 struct PositionEmbedding {
   static constexpr const char* kName = "position";
   Initializer initializer = Initializer::normal(0.02);
@@ -27,9 +27,9 @@ struct PositionEmbedding {
   Value operator()(Value x) const;
 };
 
-/// Self-attention with several heads. Takes a sequence float32 [B, T, C] and returns one of the same shape. Dense
-/// layers compute queries, keys and values from the sequence, and another one the result from the output of the
-/// attention op. Throws Error if C is not a multiple of `heads`.
+/// Self-attention with several heads. Takes a sequence float32 [B, T, C] and returns a sequence of the same shape.
+/// Three dense layers compute queries, keys and values from the sequence; a fourth computes the result from the output
+/// of the attention op. Throws Error if `heads` is below 1 or C is not a multiple of `heads`.
 struct MultiHeadAttention {
   static constexpr const char* kName = "attention";
   std::int64_t heads;
@@ -40,18 +40,18 @@ struct MultiHeadAttention {
   Value operator()(Value x) const;
 };
 
-/// Carries the state of a recurrent layer from one batch to the next in a training graph: the state at the end of a
-/// row's sequence is the state at the beginning of that row's sequence in the next batch. The state is kept beside the
-/// parameters. Batches must have `rows` rows, each the continuation of that row in the batch before, and must not be
-/// shuffled. A row whose number in `begins`, float32 [B] or [B, 1], is above 0 starts from zeros, for example because a
-/// new text begins.
+/// Options by which a recurrent layer of a training graph carries its state from one batch to the next: the state at
+/// the end of a row's sequence is the state at the beginning of that row's sequence in the next batch. The state is
+/// kept beside the parameters. Batches must have `rows` rows, each the continuation of the same row in the batch
+/// before, and must not be shuffled. A row whose number in `begins`, float32 [B] or [B, 1], is above 0 starts from
+/// zeros, for example because a new text begins.
 struct CarriedState {
-  std::int64_t rows = 0;  ///< 0: every sequence starts from zeros
+  std::int64_t rows = 0;  ///< number of rows of a batch; 0: no state is carried
   Value begins = {};
 };
 
-/// Applies the op lstm with trained weights. Takes a sequence float32 [B, T, C] and returns the hidden states of all
-/// times, float32 [B, T, units].
+/// A recurrent layer that applies the op lstm with trained weights. Takes a sequence float32 [B, T, C] and returns the
+/// hidden states of all T times, float32 [B, T, units]. Throws Error if `units` is below 1.
 struct Lstm {
   static constexpr const char* kName = "lstm";
   std::int64_t units;
@@ -61,10 +61,10 @@ struct Lstm {
   Value operator()(Value x) const;
 };
 
-/// A gated recurrent unit, unrolled over the times. Takes a sequence float32 [B, T, C] and returns the hidden states of
-/// all times, float32 [B, T, units]. Source: Cho and others, "Learning phrase representations using RNN
-/// encoder-decoder" (EMNLP 2014). The reset gate is applied after the product of hidden state and weights, which is the
-/// variant of cuDNN.
+/// A recurrent layer of gated recurrent units, unrolled: the graph has separate nodes for each time step. Takes a
+/// sequence float32 [B, T, C] and returns the hidden states of all T times, float32 [B, T, units]. Throws Error if
+/// `units` is below 1. Source: Cho and others, "Learning phrase representations using RNN encoder-decoder" (EMNLP
+/// 2014). The reset gate is applied after the product of hidden state and weights, which is the variant of cuDNN.
 struct Gru {
   static constexpr const char* kName = "gru";
   std::int64_t units;

@@ -7,10 +7,10 @@ namespace troupe {
 
 namespace {
 
-// The shape rule of updates. The inputs are, in this order: the parameter, its `states` states, the gradient, the
-// learning rate, the batch info if `numbered`, a factor of the gradient if the attribute `clipped` is set, and
-// optionally a flag. If the flag is not above 0, nothing changes. With the attribute `row_sparse`, rows whose gradient
-// is zero do not change. The outputs are the parameter and its states, in place.
+// The shape rule of the update ops. The inputs are, in this order: the parameter, the `states` states of the parameter,
+// the gradient, the learning rate, the batch info if `numbered`, a factor of the gradient if the attribute `clipped` is
+// set, and optionally a flag. If the flag is not above 0, no output changes. With the attribute `row_sparse`, rows
+// whose gradient is zero do not change. The outputs are the parameter and its states, which the op overwrites.
 template <std::size_t states, bool numbered>
 std::vector<TensorInfo> infer_update(const OpInputs& inputs) {
   const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
@@ -37,8 +37,8 @@ void refuse_unless(bool good, const char* place, const char* what) {
 
 using States = std::vector<const char*>;
 
-/// Adds the update of a parameter by `op`. The states of the optimizer are named after the parameter, such as
-/// `NAME/velocity`, and start as zeros.
+/// Adds the update of a parameter by `op`. Also adds the states of the optimizer, which are named after the parameter,
+/// such as `NAME/velocity`, and start as zeros. If `numbered`, the op reads the batch info.
 void add_update(const OpDef& op, const UpdateInputs& in, const States& states, bool numbered,
                 const Attributes& attributes) {
   auto& builder = in.parameter.builder();
@@ -64,7 +64,8 @@ Attributes adam_attributes(const Rule& rule, const char* place) {
   return {{"beta1", rule.beta1}, {"beta2", rule.beta2}, {"epsilon", rule.epsilon}, {"weight_decay", rule.weight_decay}};
 }
 
-/// Adds an update, by the rule of RmsProp and Adagrad, with the state squares = keep squares + add g^2.
+/// Adds an update by the rule that RmsProp and Adagrad share. The state `squares` becomes keep * squares + add * g^2
+/// for a gradient g.
 void add_squares_update(const UpdateInputs& in, const char* place, double keep, double add, double epsilon,
                         double weight_decay) {
   refuse_unless(epsilon > 0.0, place, "epsilon must be above 0");

@@ -6,20 +6,20 @@
 
 namespace troupe {
 
-/// The values that a rule reads to update one parameter.
+/// The values of a graph from which a rule adds the update of one parameter.
 struct UpdateInputs {
   Value parameter;
   Value gradient;       ///< gradient of the loss of the whole batch
   Value learning_rate;  ///< float32 scalar
-  Value batch_info;     ///< int64[4]: rows, global rows, first global row, update number
-  Value factor;         ///< float32 scalar: the factor of the gradient that clips its norm; invalid: no factor
-  Value apply_if;       ///< float32 scalar: if not above 0, nothing is updated; invalid: always update
+  Value batch_info;     ///< int64[4], see BatchInfo; its step is the number of the update
+  Value factor;         ///< float32 scalar by which clipping multiplies the gradient; invalid: no clipping
+  Value apply_if;       ///< float32 scalar: if not above 0, no value changes; invalid: always update
 };
 
 // Members of all rules: `lr` is the learning rate, a number or a Schedule. `clip_value` limits the absolute value of
-// each element of a gradient. `clip_norm` then limits the global norm of all gradients: if it is exceeded, all
-// gradients are scaled down to it. A limit without a value does not clip. An update throws Error if a member is out of
-// range.
+// each element of a gradient. `clip_norm` then limits the global norm of the gradients of all parameters that the rule
+// updates: if the norm exceeds the limit, all of these gradients are scaled so that the norm equals the limit. A limit
+// without a value does not clip. update() throws Error if a member is out of range.
 
 /// Stochastic gradient descent: p = p - lr g for a parameter p with gradient g. With momentum m: v = m v + g, p = p -
 /// lr v; with Nesterov's rule, which needs a momentum: p = p - lr (g + m v). Weight decay w adds w p to the gradient.
@@ -48,8 +48,8 @@ struct Adam {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Adam with a weight decay w that does not enter the gradient: before Adam's step, p = p - lr w p for a parameter p.
-/// Source: Loshchilov and Hutter, "Decoupled weight decay regularization" (ICLR 2019).
+/// AdamW: Adam with a weight decay w that does not enter the gradient. Before the step of Adam, p = p - lr w p for a
+/// parameter p. Source: Loshchilov and Hutter, "Decoupled weight decay regularization" (ICLR 2019).
 struct AdamW {
   Schedule lr = 0.001;
   double beta1 = 0.9;
@@ -62,9 +62,10 @@ struct AdamW {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Adam with the step of each parameter scaled to the norm of the parameter; weight decay w adds w p to the step of a
-/// parameter p. The scale is 1 if the norm of the parameter or of the step is 0. Throws Error for a row-sparse
-/// parameter. Source: You and others, "Large batch optimization for deep learning" (ICLR 2020).
+/// Lamb: Adam whose step for each parameter is scaled to the norm of the parameter. Weight decay w adds w p to the step
+/// of a parameter p before the scaling. The step is not scaled if the norm of the parameter or of the step is 0.
+/// update() throws Error for a row-sparse parameter. Source: You and others, "Large batch optimization for deep
+/// learning" (ICLR 2020).
 struct Lamb {
   Schedule lr = 0.001;
   double beta1 = 0.9;

@@ -74,7 +74,7 @@ class Narrowing {
   }
 
   /// True if a product of 16-bit factors keeps a float32 result: the result has no batch axis B, so it is a sum over
-  /// the batch, or reads_float32() is true for all of its readers.
+  /// the batch, or reads_float32() is true for all nodes that read the result.
   bool result_is_float32(const Node& product) const {
     const auto result = product.outputs[0];
     return !has_batch(result) || std::ranges::all_of(uses_.readers_of(result), [&](int reader) {
@@ -82,8 +82,8 @@ class Narrowing {
     });
   }
 
-  /// True if `reader` has no use for `value` in 16 bits: its role is none, so it reads float32; its role is reads, so
-  /// it takes any float; or it follows its inputs, and another input with the batch axis B, computed before `value`,
+  /// True if `reader` has no use for `value` in 16 bits, by the HalfRole of its op: `none`, so it reads float32;
+  /// `reads`, so it takes any float; or `follows`, and another input with the batch axis B, computed before `value`,
   /// stays float32.
   bool reads_float32(const Node& reader, ValueId value) const {
     const auto role = reader.op->role;
@@ -102,7 +102,8 @@ class Narrowing {
     rewrite_.copy(node, inputs);
   }
 
-  // A cast of a narrow value is made from its 16-bit form. A cast to that 16-bit dtype adds no node.
+  // A cast of a narrow value converts the 16-bit value of the new graph. If the cast is to that 16-bit dtype, it adds
+  // no node. Other casts are copied.
   void visit_cast(const Node& node) {
     if (is_narrow(node.inputs[0]))
       rewrite_.map(node.outputs[0], in(node.inputs[0], old_dtype(node.outputs[0])));
@@ -110,7 +111,8 @@ class Narrowing {
       rewrite_.copy(node);
   }
 
-  /// The new value for an old one, cast to `dtype` if it has another dtype. All readers in one dtype share one cast.
+  /// The new value for an old one, cast to `dtype` if it has another dtype. All readers in one dtype share one cast,
+  /// until an update overwrites the value; see forget_casts().
   Value in(ValueId value, DType dtype) {
     const auto computed = rewrite_.mapped(value);
     if (computed.dtype() == dtype) return computed;

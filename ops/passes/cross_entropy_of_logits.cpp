@@ -8,8 +8,9 @@ namespace troupe {
 
 namespace {
 
-/// The largest number of classes for which the gradient is computed from the logits. With more classes a kernel would
-/// read the logits from memory three times, but it reads log probabilities only once.
+/// The largest number of classes for which the gradient is computed from the logits. The kernel reads a row of logits
+/// three times: for the maximum, the sum and the result. A longer row may leave the cache between these reads. Log
+/// probabilities are read only once.
 constexpr std::int64_t kMaxClasses = 1024;
 
 /// True if node i is the gradient of a softmax_cross_entropy and can be computed from the logits: there are at most
@@ -24,9 +25,9 @@ bool takes_logits(const Graph& graph, const Uses& uses, int i) {
          uses.same_at(forward.inputs[0], log_probabilities.node, i);
 }
 
-/// True if a node is the gradient of batch_mean, and only gradients that are computed from logits read it. The node is
-/// then dropped, and these gradients divide by the number of rows of the batch instead. The node reads the losses, of
-/// which it needs only the shape, so with it the gradients would wait for the losses.
+/// True if a node is the gradient of batch_mean, and only gradients of cross-entropies that are computed from logits
+/// read it. The node is then dropped, and these gradients divide by the number of rows of the batch instead. The node
+/// reads the losses, of which it needs only the shape, so with it the gradients would wait for the losses.
 bool is_replaced(const Graph& graph, const Uses& uses, const Node& node) {
   if (!node.is(kBatchMeanGrad) || uses.is_output(node.outputs[0])) return false;
   const auto& readers = uses.readers_of(node.outputs[0]);

@@ -20,7 +20,7 @@ struct Group {
 class ElementwiseFuser {
  public:
   explicit ElementwiseFuser(const Graph& graph) : graph_(graph), uses_(graph), group_of_(graph.nodes().size(), -1) {
-    // Nodes are placed from last to first, so that all readers of a node are placed before the node.
+    // Nodes are put into groups from last to first, so that the readers of a node are in their groups before the node.
     for (auto i = static_cast<int>(graph.nodes().size()); i-- > 0;)
       if (can_be_step(node(i))) place(i);
   }
@@ -46,8 +46,8 @@ class ElementwiseFuser {
     });
   }
 
-  /// Adds node i to the group whose members are its only readers. Begins a new group if there is none or it cannot take
-  /// the node.
+  /// Adds node i to the group whose members are the only readers of the node. Begins a new group with node i if there
+  /// is no such group, or add() returns false.
   void place(int i) {
     auto number = group_reading(i);
     if (number < 0 || !add(groups_[number], i)) {
@@ -58,7 +58,8 @@ class ElementwiseFuser {
     group_of_[i] = number;
   }
 
-  /// The group whose members are the only readers of a node, or -1.
+  /// The number of the group whose members are the only readers of node i; -1 if there is none, or the result of the
+  /// node is an output of the graph.
   int group_reading(int i) const {
     const auto value = node(i).outputs[0];
     const auto& readers = uses_.readers_of(value);
@@ -71,9 +72,9 @@ class ElementwiseFuser {
     if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
   }
 
-  /// Adds node i to a group. Returns false if the results of the node and the group differ in shape, the formula would
-  /// have too many steps or inputs, or an update between node i and the last member of the group overwrites an input of
-  /// the node.
+  /// Adds node i to a group, before all other members. Returns false, and changes nothing, if the results of the node
+  /// and the group differ in shape, the formula would have too many steps or inputs, or an update between node i and
+  /// the last member of the group overwrites an input of the node.
   bool add(Group& group, int i) const {
     if (group.members.size() == Formula::kMostSteps || !(result_shape(i) == result_shape(group.members.back())))
       return false;

@@ -26,10 +26,11 @@ ValueId residual_of(const Graph& graph, const Node& norm, const Node& add) {
   return norm.inputs.size() == 6 && graph.info(addend) == graph.info(result) ? addend : kNoValue;
 }
 
-/// A node fused with the addition to its result and the relu after that, as far as they exist.
+/// The fusion of a node with the addition to its result and the relu after the addition. Either of them, or both, may
+/// be missing.
 struct Run {
   Node fused;
-  /// The last of the fused nodes; the node itself if there is nothing to fuse.
+  /// The index of the last of the fused nodes; that of the first node if there is nothing to fuse with it.
   int last;
 };
 
@@ -54,9 +55,9 @@ Run run_of(const Graph& graph, const Uses& uses, int first, AddendOf addend_of) 
   return run;
 }
 
-/// Fuses every node whose op is one of `ops` with the addition to its result and the relu after that, as far as they
-/// exist and nothing else reads the values between these nodes. The fused node takes the place of the last of them,
-/// where all inputs are available.
+/// Fuses every node whose op is one of `ops`, and that has no relu yet, with the addition to its result and the relu
+/// after the addition, as far as these nodes exist and nothing else reads the values between them. The fused node takes
+/// the place of the last of these nodes, where all inputs are available.
 Graph fuse(const Graph& graph, std::initializer_list<const OpDef*> ops, AddendOf addend_of) {
   const Uses uses(graph);
   NodeChanges changes(graph);
@@ -65,8 +66,8 @@ Graph fuse(const Graph& graph, std::initializer_list<const OpDef*> ops, AddendOf
     const auto& node = graph.nodes()[first];
     if (std::ranges::find(ops, node.op) == ops.end() || node.attributes.flag("relu")) continue;
     auto [fused, last] = run_of(graph, uses, first, addend_of);
-    // Two runs may end in the same node, such as the addition of the results of two batch norms. The run that begins
-    // first gets the node.
+    // Two Runs may end in the same node, such as the addition of the results of two batch norms. The Run whose first
+    // node comes first gets the node.
     if (last == first || is_last[last]) continue;
     is_last[last] = true;
     for (int i = first; i != last; i = uses.only_reader(graph.nodes()[i].outputs[0])) changes.drop(i);

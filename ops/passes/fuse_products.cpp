@@ -9,23 +9,24 @@ namespace troupe {
 
 namespace {
 
-/// The passes fuse_relu_products, fuse_backward_epilogues and fuse_gelu_products. An activation is fused with the
-/// product that computes its input. The gradient of an activation is fused with the product that computes its dy, and
-/// with the sum of the gradient over its rows. In these products one matrix multiplies all rows.
+/// The passes fuse_relu_products, fuse_backward_epilogues and fuse_gelu_products. A gelu_tanh is fused with the product
+/// that computes its input. The gradient of a gelu_tanh is fused with the product that computes its dy and, if it is
+/// float32, with the sum of the gradient over its rows. The gradient of a relu is fused with one of them, the product
+/// or the sum. Only products in which one matrix multiplies all rows of the other factor are fused.
 class ProductFuser {
  public:
   explicit ProductFuser(const Graph& graph)
       : graph_(graph), uses_(graph), changes_(graph), has_gelu_(graph.nodes().size(), false) {}
 
-  /// Calls the member function `fuse` with the number of every node of `op`.
+  /// Calls the member function `fuse` with the index of every node of `op`, in graph order.
   void for_each(const OpDef& op, void (ProductFuser::*fuse)(int)) {
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
       if (node(i).is(op)) (this->*fuse)(i);
   }
   Graph finish() const { return changes_.finish(); }
 
-  /// Fuses the gradient of a relu with the product that computes its dy, if product_before() finds that product and it
-  /// is float32.
+  /// Fuses the gradient of a relu with the product that computes its dy, if product_before() finds that product and the
+  /// product and its factors are float32.
   void fuse_relu_gradient(int gradient) {
     const auto product = product_before(gradient);
     const auto is_float32 = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
@@ -33,7 +34,8 @@ class ProductFuser {
     changes_.replace(gradient, with_product(kMatmulReluGrad, gradient, product));
   }
 
-  /// Fuses the gradient of a relu with the sums over its rows, if there are any.
+  /// Fuses the gradient of a relu with the nodes that sum the gradient over all axes but the last. Changes nothing if
+  /// there are no such nodes.
   void fuse_relu_gradient_sums(int gradient) {
     auto fused = node(gradient);
     fused.op = &kReluGradBias;
@@ -58,7 +60,7 @@ class ProductFuser {
   }
 
   /// Fuses the gradient of a gelu with the product that computes its dy, if the gelu is fused with a product. Also
-  /// fuses the sums over the rows of the gradient if they are float32: the fused op cannot sum 16-bit gradients.
+  /// fuses the nodes that sum a float32 gradient over all axes but the last; the fused op cannot sum 16-bit gradients.
   void fuse_gelu_gradient(int gradient) {
     const auto product = product_before(gradient);
     if (product < 0 || !has_gelu_[producer_of(node(gradient).inputs[1])]) return;
@@ -79,9 +81,9 @@ class ProductFuser {
            graph_.info(node.inputs[1]).shape.rank() == 2;
   }
 
-  /// The product that computes input 0, the dy, of a gradient. Returns -1 unless the product can be computed at the
-  /// place of the gradient: is_row_product() is true, it has no bias, nothing else reads it, and no update between the
-  /// two nodes overwrites a factor.
+  /// The index of the product that computes input 0, the dy, of a gradient. Returns -1 unless the product can be
+  /// computed at the place of the gradient: is_row_product() is true, it has no bias, nothing else reads it, and no
+  /// update between the two nodes overwrites a factor.
   int product_before(int gradient) const {
     const auto product = producer_of(node(gradient).inputs[0]);
     const auto& factors = node(product).inputs;
@@ -92,8 +94,8 @@ class ProductFuser {
     return can_move ? product : -1;
   }
 
-  /// Drops a product. Returns a node of `op` that computes the product and, from it as dy, the gradient of an
-  /// activation.
+  /// Returns a node of `op` that computes a product and then, with the product as dy, the gradient of an activation.
+  /// Drops the node of the product; the caller must put the returned node in the place of the gradient.
   Node with_product(const OpDef& op, int gradient, int product) {
     auto fused = node(gradient);
     fused.op = &op;
@@ -104,9 +106,8 @@ class ProductFuser {
     return fused;
   }
 
-  /// Makes the sum of the first output of `fused` over all axes but the last the second output of `fused`, and drops
-  /// the nodes that compute that sum. Returns false if no node computes it, or the first output has fewer than two
-  /// axes.
+  /// Adds to `fused` a second output, the sum of the first output over all axes but the last, and drops the nodes that
+  /// compute that sum. Returns false if no node computes it, or the first output has fewer than two axes.
   bool absorb_sums(Node& fused) {
     const auto rows = fused.outputs[0];
     for (auto reader : uses_.readers_of(rows)) {

@@ -29,7 +29,7 @@ class Backward {
     gradients_[y.id()] = builder_.constant(Tensor::scalar(1.0F));
   }
 
-  /// Visits the nodes in reverse order, beginning with the node that computes y.
+  /// Computes the gradients: visits the nodes in reverse order, beginning with the node that computes y.
   void run(Value y) {
     for (int i = builder_.graph().values()[y.id()].node; i >= 0; --i) visit(builder_.graph().nodes()[i]);
   }

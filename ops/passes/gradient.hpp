@@ -5,14 +5,13 @@
 namespace troupe {
 
 /// Adds nodes that compute the gradients of y, which must be a float32 scalar, with respect to the values `wrt`, by
-/// reverse-mode differentiation. The contributions of the readers of a value are added from the last reader in the
-/// graph to the first. A value on which y does not depend gets zeros. Throws Error if y is not a float32 scalar, or an
-/// op between a value of `wrt` and y has no gradient.
+/// reverse-mode differentiation. Returns the gradients in the order of `wrt`. The contributions of the readers of a
+/// value are added from the last reader in the graph to the first. A value on which y does not depend gets zeros.
+/// Throws Error if y is not a float32 scalar, or an op between a value of `wrt` and y has no gradient.
 std::vector<Value> gradients(Value y, std::span<const Value> wrt);
 
-/// Adds to a graph the gradients of the output `loss` with respect to all trained parameters, and returns it. The
-/// gradient of parameter `w` is the output `gradient/w`. Throws Error as gradients() does, or if there is no output
-/// `loss`.
+/// Returns the graph with the gradients of its output `loss` with respect to all trained parameters added. The gradient
+/// of parameter `w` is the output `gradient/w`. Throws Error as gradients() does, or if there is no output `loss`.
 Graph gradient(Graph graph, const std::string& loss);
 
 }  // namespace troupe

@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-// The inputs of an update are, in this order: the stored values, which are the parameter and its states; the gradient;
-// and inputs that other updates may share, such as the learning rate.
+// The inputs of an update are, in this order: the stored values, which are the parameter and its optimizer states; the
+// gradient; and shared inputs, which may be those of other updates, too, such as the learning rate.
 
 std::span<const ValueId> stored_of(const Node& update) {
   return std::span(update.inputs).first(update.outputs.size());
@@ -22,8 +22,8 @@ std::span<const ValueId> shared_of(const Node& update) {
   return std::span(update.inputs).subspan(update.outputs.size() + 1);
 }
 
-/// For every node the last collective that it is or depends on, directly or not; -1 if there is none. Collectives
-/// complete in graph order, so the node waits for all collectives up to that one.
+/// For every node the index of the last collective that the node is or depends on, directly or not; -1 if there is
+/// none. Collectives complete in graph order, so the node waits for all collectives up to that one.
 std::vector<int> last_collectives(const Graph& graph) {
   std::vector<int> last_collective;
   for (const auto& node : graph.nodes()) {
@@ -34,7 +34,8 @@ std::vector<int> last_collectives(const Graph& graph) {
   return last_collective;
 }
 
-/// The pass merge_updates. A merged update takes the place of its last member.
+/// The pass merge_updates. It divides the updates into groups. All updates of a group, its members, become one merged
+/// update in the place of the last member.
 class UpdateMerger {
  public:
   explicit UpdateMerger(const Graph& graph)
@@ -61,8 +62,9 @@ class UpdateMerger {
 
   const Node& node(int i) const { return graph_.nodes()[i]; }
 
-  /// True if the op of an update has a merged form, the parameter is not row-sparse, nothing reads the values that the
-  /// update computes, and no update overwrites its gradient or shared inputs.
+  /// True if the op of an update has a merged form, the parameter is not row-sparse (one whose update skips rows with a
+  /// zero gradient), nothing reads the values that the update computes, and no update overwrites the gradient or a
+  /// shared input of this one.
   bool can_be_merged(const Node& update) const {
     if (merged_op_of(*update.op) == nullptr || update.attributes.has(kRowSparse)) return false;
     const auto unread = [&](ValueId value) { return uses_.readers_of(value).empty() && !uses_.is_output(value); };

@@ -6,7 +6,8 @@ namespace troupe {
 
 // Passes: functions that make a new graph from a graph.
 
-/// Removes nodes on which no output and no update depends. Inputs stay, so the signature of the graph does not change.
+/// Removes nodes on which no output and no update depends. Unused inputs of the graph stay, so the signature of the
+/// graph does not change.
 Graph eliminate_dead_code(const Graph& graph);
 
 /// Fuses a relu into the max_pool that reads it, if nothing else reads the relu. The max_pool then applies the relu to
@@ -26,9 +27,9 @@ Graph fuse_batch_norm(const Graph& graph);
 Graph optimize_forward(const Graph& graph);
 
 /// Merges updates of one op with the same attributes, learning rate and other shared inputs into one op that updates
-/// all of their parameters. An update whose new values are read, or whose parameter is row-sparse, stays single.
-/// Updates whose gradients come from different collectives stay apart, so that the first parameters are updated while
-/// the last gradients are still being summed.
+/// all of their parameters. An update whose new values are read stays single, and so does the update of a row-sparse
+/// parameter, which skips rows with a zero gradient. Updates whose gradients come from different collectives stay
+/// apart, so that the first parameters are updated while the last gradients are still being summed.
 Graph merge_updates(const Graph& graph);
 
 /// Fuses the gradient of a relu with the float32 product that computes its dy, if nothing else reads the product. The
@@ -45,19 +46,21 @@ Graph fuse_backward_epilogues(const Graph& graph);
 /// losses.
 Graph cross_entropy_of_logits(const Graph& graph);
 
-/// Fuses a gelu_tanh into the product that computes its input. Then fuses the gradient of each fused gelu_tanh with the
-/// product that computes the dy of that gradient, if nothing else reads that product, and with the sum of a float32
-/// gradient over its rows.
+/// Fuses a gelu_tanh into the matmul that computes its input, if that matmul has no relu. Then fuses the gradient of
+/// each fused gelu_tanh with the product that computes the dy of that gradient, if nothing else reads that product, and
+/// with the sum of a float32 gradient over its rows.
 Graph fuse_gelu_products(const Graph& graph);
 
-/// Fuses element-wise ops whose results have one shape into one op, if nothing else reads the values between them.
+/// Fuses element-wise ops whose results have one shape into one op, fused_elementwise, if nothing else reads the values
+/// between them. A fused_elementwise consists of up to 16 ops and has up to 8 inputs.
 Graph fuse_elementwise(const Graph& graph);
 
 /// Changes a training graph to compute in a 16-bit float `dtype` between products, and adds casts between 16-bit and
-/// float32 values. Products, convolutions and their gradients take 16-bit factors. Element-wise ops, pools and the
-/// other ops of HalfRole::follows take 16 bits if all of their float32 inputs with the batch axis B are 16-bit.
-/// Everything else stays float32: parameters, whose readers share one cast, sums over the batch such as the gradients
-/// of parameters, and the outputs of the graph.
+/// float32 values. Products, convolutions and their gradients take 16-bit factors if one factor has the batch axis B.
+/// reduce_sum and reduce_mean read 16-bit values and give float32. Element-wise ops, pools and other ops whose HalfRole
+/// (ops/graph/op.hpp) is `follows` take 16 bits if all of their float32 inputs with the batch axis B are 16-bit.
+/// Everything else stays float32: parameters, sums over the batch such as the gradients of parameters, and the outputs
+/// of the graph. All 16-bit readers of a parameter share one cast.
 Graph compute_in(const Graph& graph, DType dtype);
 
 /// Optimizes a whole graph for a device on which every kernel launch has a cost. With a 16-bit `compute` dtype it
@@ -67,10 +70,10 @@ Graph compute_in(const Graph& graph, DType dtype);
 /// another order, it may compute a gelu_tanh differently, and values inside fused ops are not rounded to 16 bits.
 Graph optimize_for_device(const Graph& graph, DType compute = DType::float32);
 
-/// The graph with the same nodes, but without outputs.
+/// Returns a copy of the graph with all nodes, but without outputs.
 Graph without_outputs(const Graph& graph);
 
-/// The graph for a single replica: every all_reduce is replaced by its input.
+/// Returns a copy of the graph for a single replica: the readers of an all_reduce read its input instead.
 Graph without_all_reduce(const Graph& graph);
 
 }  // namespace troupe

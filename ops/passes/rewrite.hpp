@@ -40,9 +40,11 @@ class NodeChanges {
 
   /// Puts another node in the place of node i. The inputs and outputs of that node must be values of the old graph.
   void replace(int i, Node node) { nodes_[i] = std::move(node); }
-  /// Leaves out node i. Another node must give its outputs, or no node and no output of the graph may read them.
+  /// Leaves out node i. The values that it computes must be outputs of a node given to replace(), or be read by no
+  /// other node and be no outputs of the graph.
   void drop(int i) { nodes_[i] = {}; }
-  /// Leaves out node i. Readers of its first output read `value` instead, which an earlier node must give.
+  /// Leaves out node i. Readers of its first output read `value` instead, which a node before i must compute. Node i
+  /// must have one output, or nothing may read the others.
   void drop(int i, ValueId value) {
     drop(i);
     nodes_[i].inputs = {value};
@@ -53,8 +55,8 @@ class NodeChanges {
 
  private:
   const Graph& old_;
-  // For every old node the node in its place. A node without an op adds nothing; if it has an input, its output is
-  // mapped to the new value of that input.
+  // For every node of the old graph, by index, the node in its place. A node without an op adds nothing; if it has an
+  // input, its output is mapped to the new value of that input.
   std::vector<Node> nodes_;
 };
 

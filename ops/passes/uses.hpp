@@ -18,20 +18,20 @@ class Uses {
           overwritten_by_[graph.root_of(node.inputs[k])] = graph.values()[node.outputs[k]].node;
   }
 
-  /// The nodes that read a value, in graph order. A node that reads the value twice comes twice.
+  /// The indices of the nodes that read a value, in graph order. A node that reads the value twice is listed twice.
   const std::vector<int>& readers_of(ValueId value) const { return readers_[value]; }
   bool is_output(ValueId value) const {
     return std::ranges::any_of(graph_.outputs(), [&](const NamedValue& named) { return named.value == value; });
   }
-  /// The only reader of a value; -1 if the value has no reader or several, or is an output of the graph.
+  /// The index of the only reader of a value; -1 if the value has no reader or several, or is an output of the graph.
   int only_reader(ValueId value) const {
     return readers_[value].size() == 1 && !is_output(value) ? readers_[value][0] : -1;
   }
 
-  /// The node that updates the memory of a value; -1 if there is none.
+  /// The index of the node that overwrites the memory of a value, an update; -1 if there is none.
   int overwritten_by(ValueId value) const { return overwritten_by_[graph_.root_of(value)]; }
-  /// True if node `from` would read the same elements of `value` at the place of the later node `to`: no update between
-  /// the two nodes overwrites them.
+  /// True if node `from` would read the same elements of `value` at the place of the later node `to`: neither an update
+  /// between the two nodes nor `to` itself overwrites them.
   bool same_at(ValueId value, int from, int to) const {
     const auto update = overwritten_by(value);
     return update <= from || update > to;
@@ -40,7 +40,7 @@ class Uses {
  private:
   const Graph& graph_;
   std::vector<std::vector<int>> readers_;  // by value, the nodes that read it
-  std::vector<int> overwritten_by_;        // by value that owns its memory, the node that updates it or -1
+  std::vector<int> overwritten_by_;        // by value that owns memory, the update of that memory or -1
 };
 
 }  // namespace troupe

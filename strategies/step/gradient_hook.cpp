@@ -20,8 +20,8 @@ namespace troupe {
 
 namespace {
 
-/// The largest number of elements of a part. Indices in a part are sent as float32, which holds them exactly below this
-/// number.
+/// The largest number of elements of a Part. Indices in a part are sent as float32, which holds integers up to this
+/// number exactly.
 constexpr std::int64_t kPart = std::int64_t{1} << 24;
 
 std::vector<Shape> shapes_of(std::span<const Value> values) {
@@ -42,7 +42,7 @@ Value flat(std::span<const Value> values) {
   return parts.size() == 1 ? parts.front() : concat(parts, 0);
 }
 
-/// Splits a flat value into values of these shapes, one behind the other.
+/// Returns views of a flat value with these shapes, which lie in it one behind the other.
 std::vector<Value> unflattened(Value all, std::span<const Shape> shapes) {
   std::vector<Value> values;
   std::int64_t offset = 0;
@@ -53,12 +53,12 @@ std::vector<Value> unflattened(Value all, std::span<const Shape> shapes) {
   return values;
 }
 
-/// Assigns the next value of a state, unless the loss is not finite.
+/// Adds an op that assigns the next value of a state. The op does nothing in a step in which the loss is not finite.
 void assign(Value state, Value next, const GradientHook::Site& site) {
   state.builder().apply_one(kAssign, {state, next, at_least(site.loss_is_finite, 0.0)});
 }
 
-/// A range of a flat block, and the number of elements that are picked from it.
+/// A range of the flat gradients, and the number of its elements that TopKGradients sends.
 struct Part {
   std::int64_t offset, size, picked;
 };

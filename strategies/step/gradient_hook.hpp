@@ -12,18 +12,19 @@
 namespace troupe {
 
 /// Compresses gradients between the backward pass and the update, by ops that it adds to the graph of a replica.
-/// Mirrored strategies call sum() for each bucket. With parameters on servers, each worker encodes and the servers
-/// decode. A user's hook must define encode() and decode() only.
+/// Mirrored strategies call sum() for each bucket of gradients. With parameters on servers, each worker encodes its
+/// gradients and the servers decode them. A user's hook needs to define encode() and decode() only.
 class GradientHook {
  public:
   /// A point in the graph of a replica at which gradients are encoded or summed.
   struct Site {
-    /// The prefix of the names of states. It is the same on all replicas, and different for every call.
+    /// The prefix of the names of the hook's states. It is the same on all replicas, and different for every call.
     std::string name;
-    /// A scalar: 0 if the loss is finite, below 0 otherwise. Mirrored strategies pass the sum over all replicas, a
-    /// worker of servers its own value. States must not change if it is below 0.
+    /// A scalar: 0 if the loss is finite, below 0 otherwise. Mirrored strategies pass the sum over all replicas; a
+    /// worker of a parameter server strategy passes its own value. The hook must not change its states if the scalar is
+    /// below 0.
     Value loss_is_finite;
-    /// The number of replicas whose gradients are summed.
+    /// The number of replicas whose gradients sum() adds.
     std::int64_t replicas = 1;
   };
 
@@ -33,14 +34,15 @@ class GradientHook {
   /// floating-point dtype. The part of the gradients that the encoding omits may be kept in states, see
   /// GraphBuilder::replica_state, and sent in a later step.
   virtual Value encode(std::span<const Value> gradients, const Site& site) const = 0;
-  /// Decodes a result of encode(). Must return float32 gradients of these shapes.
+  /// Decodes a result of encode(). Must return float32 gradients of `shapes`, the shapes of the gradients that were
+  /// encoded.
   virtual std::vector<Value> decode(Value encoded, std::span<const Shape> shapes) const = 0;
   /// Returns the sums of the gradients over all replicas, equal on all replicas. By default every replica gathers the
   /// encodings of all replicas, decodes them, and adds them in the order of the replicas.
   virtual std::vector<Value> sum(std::span<const Value> gradients, const Site& site) const;
 };
 
-/// Sends gradients as 16-bit floats. Mirrored replicas also sum in 16 bits.
+/// Sends gradients as 16-bit floats. In Mirrored strategies the replicas also sum the gradients in 16 bits.
 class HalfPrecision final : public GradientHook {
  public:
   /// float16 has 11 bits of precision; numbers above 65,504 become infinite. bfloat16 has 8 bits and the range of
@@ -55,12 +57,12 @@ class HalfPrecision final : public GradientHook {
   DType dtype_;
 };
 
-/// Sends the elements with the largest magnitude, and adds the rest to the gradients of the next step (error feedback).
-/// Source: S. Stich et al., Sparsified SGD with memory, NeurIPS 2018.
+/// Sends the elements of the gradients with the largest magnitude, and adds the elements that are not sent to the
+/// gradients of the next step (error feedback). Source: S. Stich et al., Sparsified SGD with memory, NeurIPS 2018.
 class TopKGradients final : public GradientHook {
  public:
-  /// `share` is the part of the elements of each bucket that is sent; at least one element is sent. Throws Error unless
-  /// `share` is in (0, 1].
+  /// `share` is the part of the elements of each bucket, or of each worker's block of gradients, that is sent; at least
+  /// one element is sent. Throws Error unless `share` is in (0, 1].
   explicit TopKGradients(double share);
 
   Value encode(std::span<const Value> gradients, const Site& site) const override;
@@ -70,11 +72,12 @@ class TopKGradients final : public GradientHook {
   double share_;
 };
 
-/// Sends each matrix as a product of two thin factors, computed by one step of power iteration from the right factor of
-/// the previous step, and adds the difference between matrix and product to the gradients of the next step. All axes of
-/// a gradient but the last are rows. A gradient that would not become smaller is sent unchanged. sum() computes factors
-/// of the summed gradients; encode(), which workers of servers use, computes factors of one worker's gradients. Source:
-/// T. Vogels et al., PowerSGD: practical low-rank gradient compression for distributed optimization, NeurIPS 2019.
+/// Sends each gradient, as a matrix, in the form of two thin factors, computed by one step of power iteration from the
+/// right factor of the previous step, and adds the difference between the matrix and the product of its factors to the
+/// gradient of the next step. The last axis of a gradient has the columns of the matrix, all other axes together the
+/// rows. A gradient that would not become smaller is sent unchanged. sum() computes factors of the summed gradients;
+/// encode(), which workers of servers use, computes factors of one worker's gradients. Source: T. Vogels et al.,
+/// PowerSGD: practical low-rank gradient compression for distributed optimization, NeurIPS 2019.
 class PowerSgd final : public GradientHook {
  public:
   /// The factors have `rank` columns. Throws Error if `rank` is below 1.

@@ -19,14 +19,15 @@ std::int64_t rows_of(const TensorInfo& parameter);
 struct Partitioner {
   /// Returns the number of shards of a parameter, which must be from 1 to its number of rows.
   std::function<std::int64_t(const TensorInfo& parameter)> shards_of;
-  /// The function from on_servers() throws Error unless a parameter of the model has at least this number of rows.
+  /// The number of rows that at least one parameter of the model must have. If every parameter has fewer rows, the
+  /// function from on_servers() throws Error.
   std::int64_t least_rows = 1;
 };
 
 /// Makes one shard of every parameter.
 Partitioner unpartitioned();
-/// Splits every parameter into `shards` shards, or one per row if it has fewer rows. At least one parameter must have
-/// `shards` rows. Throws Error if `shards` is below 1.
+/// Splits every parameter into `shards` shards, or one per row if it has fewer rows. At least one parameter of the
+/// model must have `shards` rows; see Partitioner::least_rows. Throws Error if `shards` is below 1.
 Partitioner fixed_shards(std::int64_t shards);
 /// Splits every parameter into as many shards as it has parts of `bytes` bytes, rounded up, but at most `max_shards`,
 /// and at most one per row. Throws Error if an argument is below 1.
@@ -46,7 +47,7 @@ std::vector<RowRange> split_rows(std::int64_t rows, std::int64_t shards);
 /// The rule that chooses the server of the next shard.
 enum class Placement {
   fewest_elements,  ///< the server with the fewest elements so far
-  round_robin,      ///< the server after the one of the shard before
+  round_robin,      ///< the server after the one that got the shard before; server 0 for the first shard
 };
 
 /// Returns the placement that a text names: `fewest_elements` or `round_robin`. Throws Error for any other text.

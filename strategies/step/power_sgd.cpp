@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// The rows and columns of a gradient as a matrix, and `rank`, the number of columns of its factors. With rank 0 the
+/// The rows and columns of a gradient as a matrix, and `rank`, the number of columns of each factor. `rank` is 0 if the
 /// gradient is sent unchanged.
 struct Factored {
   std::int64_t rows, columns, rank;
@@ -38,13 +38,15 @@ struct Matrix {
     all = add(reshape(gradient, Shape{rows, columns}), kept);
   }
 
-  /// The replica's contributions to the left and the right factor of the sum.
+  /// The replica's contributions to the left factor and, with the orthonormal left factor `left`, to the right factor.
+  /// encode() uses them as the factors of one worker's gradient; sum() adds them up over the replicas.
   Value left_factor() const { return matmul(all, right); }
   Value right_factor(Value left) const { return matmul(all, left, {.transpose_a = true}); }
 
   /// Sets the states for the next step if the loss is finite. `kept` becomes the matrix minus the product of the left
-  /// factor and `own_right`, this replica's part of the right factor. `right` becomes `next_right`, except that a
-  /// column stays unchanged if the left factor's column is zero: a zero column would remain zero in all later steps.
+  /// factor and `own_right`, this replica's contribution to the right factor. `right` becomes `next_right`, except that
+  /// a column stays unchanged if the left factor's column is zero: a column that is zero once would remain zero in all
+  /// later steps.
   void keep(Value left, Value own_right, Value next_right, const GradientHook::Site& site) const {
     const auto flag = at_least(site.loss_is_finite, 0.0);
     auto& builder = all.builder();

@@ -20,9 +20,11 @@ struct PlanRequest {
   const TrainingSpec& spec;
   const Dataset& data;
   std::uint64_t seed;
-  /// The outputs of the graph that the sink of a replica reads. The batch info follows them.
+  /// The outputs of the graph that the sink of a replica, the actor that takes the results of a step, reads. The batch
+  /// info (BatchInfo) follows them.
   std::vector<std::string> sink_inputs;
-  /// The names, in the spawn context, of the data set and of the sink's task.
+  /// `source` is the name of the data set in SpawnContext::sources, and `sink` the kind of the sink's task
+  /// (PlanTask::kind). SpawnContext has the objects for which the names in a plan stand when the plan is spawned.
   std::string source = "data";
   std::string sink = "metrics";
   /// The actor that makes the batches in place of a data set, or null. If it is set, `data` has its fields but no
@@ -40,12 +42,12 @@ struct Replica {
 /// Makes the actor of a collective op; see LowerOptions::make_collective.
 using MakeCollective = std::function<ActorId(Plan&, const Node&)>;
 
-/// Returns a plan without actors for the batches of the request. Its max_rows is the largest part of a batch that one
-/// of `replicas` replicas gets.
+/// Returns a plan without actors, for the batches of the request. Its max_rows is the number of rows of the largest
+/// part of a batch that one of `replicas` replicas gets.
 Plan empty_plan(const PlanRequest& request, int replicas);
 
-/// Adds loader, graph and sink of a replica. `make_collective` must be set if the graph has collective ops; it gets the
-/// nodes of `graph`.
+/// Adds the actors of a replica: the loader of its part of the batches, the ops of its graph, and the sink.
+/// `make_collective` must be set if the graph has collective ops; it gets the nodes of `graph`.
 void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
                  const MakeCollective& make_collective = {});
 

@@ -23,8 +23,8 @@ ReplicaInput add_data_set(Plan& plan, const PlanRequest& request, const std::vec
   return {add_row_loader(plan, request.source, request.data, fields, {indices, 0}, number, place), {indices, 1}};
 }
 
-/// Adds the actor that makes the batches, or returns it if another replica has added it. Throws Error if its name is
-/// that of another actor.
+/// Adds the actor that makes the batches, or returns it if the plan already has it for another replica. Throws Error if
+/// an actor that makes no batches has its name.
 ActorId add_source(Plan& plan, const PlanActor& actor) {
   const auto same = std::ranges::find(plan.actors, actor.name, &PlanActor::name);
   if (same == plan.actors.end()) return plan.add(actor);

@@ -38,8 +38,9 @@ bool is_view(const Graph& graph, ValueId value) {
   return graph.producer(value).op->kind == OpKind::view;
 }
 
-/// Joins the lookups of a parameter into one. The indices of a single lookup keep their shape unless they are a view;
-/// otherwise the indices of all lookups lie side by side in each batch row, as [B, n].
+/// Joins the lookups of a parameter into one. The indices of a single lookup keep their shape unless they are a view.
+/// The indices of several lookups, or of a view, get the shape [B, n], with the n indices of all lookups side by side
+/// in each batch row.
 RowLookup lookup_of(const Graph& graph, ValueId parameter, const std::vector<const Node*>& lookups) {
   RowLookup joint{graph.info(parameter), graph.info(lookups.front()->inputs[1]), {}};
   std::int64_t all = 0;
@@ -67,8 +68,8 @@ bool is_looked_up(const Graph& graph, ValueId parameter, const std::vector<bool>
   });
 }
 
-/// Adds an op that joins the indices of all lookups of a parameter; a single value of indices is used as it is unless
-/// it is a view.
+/// Adds the ops that join the indices of all lookups of a parameter, and returns the joined indices. The indices of a
+/// single lookup are returned unchanged unless they are a view.
 Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& lookups) {
   const auto first = lookups.front()->inputs[1];
   if (lookups.size() == 1 && !is_view(builder.graph(), first)) return builder.value(first);

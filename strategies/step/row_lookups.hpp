@@ -18,24 +18,27 @@ struct LookedUpParameter {
 };
 
 namespace names {
-/// The output of index_graph() with the indices of the rows that are looked up.
+/// The name of the output of index_graph() with the indices of the rows of a parameter that are looked up.
 inline std::string indices_of(const std::string& parameter) {
   return "indices/" + parameter;
 }
-/// The input of with_rows_as_inputs() for the rows that are looked up.
+/// The name of the input of with_rows_as_inputs() for the rows of a parameter that are looked up.
 inline std::string rows_of(const std::string& parameter) {
   return "rows/" + parameter;
 }
 }  // namespace names
 
-/// Finds the parameters of a forward graph that the optimizer trains and of which the model only looks up rows. A
-/// parameter is left out if its indices depend on a parameter.
+/// Finds the row-sparse parameters of a forward graph that the optimizer trains and of which the model only looks up
+/// rows, by gather ops. A parameter is left out if the indices of a lookup depend on a parameter, have no batch axis,
+/// or differ in dtype from those of another lookup.
 std::vector<LookedUpParameter> find_lookups(const Graph& forward, const Optimizer& optimizer);
 
-/// Returns the ops of the forward graph that compute the indices. The result has all inputs of the forward graph.
+/// Returns the graph of the ops of the forward graph that compute the indices of the looked-up rows, with the outputs
+/// indices_of(). The result has all inputs of the forward graph.
 Graph index_graph(const Graph& forward, const std::vector<LookedUpParameter>& looked_up);
 
-/// Returns the forward graph with inputs for the rows, see RowLookup::rows(), in place of the looked-up parameters.
+/// Returns the forward graph with an input rows_of() for the rows of each looked-up parameter, see RowLookup::rows(),
+/// in place of the parameter.
 Graph with_rows_as_inputs(const Graph& forward, const std::vector<LookedUpParameter>& looked_up);
 
 }  // namespace troupe

@@ -50,7 +50,7 @@ void expect_each_once(const std::vector<PlacedParameter>& placed, std::span<cons
   for (std::size_t i = 0; i < parameters.size(); ++i) expect_whole(parameters[i], ranges[i], whole[i]);
 }
 
-/// Splits one training step.
+/// Splits one training step; see split_training(). run() must be called once.
 class Splitter {
  public:
   Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
@@ -121,8 +121,8 @@ class Splitter {
     }
   }
 
-  /// Returns loss_is_finite, the first value of `block`, and behind it the hook's encoding of the gradients in `block`.
-  /// Sets ParameterGroup::decode of the last group.
+  /// Returns one flat value: loss_is_finite, the first value of `block`, in the dtype of the hook's encoding, then the
+  /// hook's encoding of the gradients, the other values of `block`. Sets ParameterGroup::decode of the last group.
   Value encoded(const std::vector<Value>& block) {
     auto& group = split_.groups.back();
     const auto name = "hook/" + std::to_string(split_.groups.size() - 1);
@@ -142,8 +142,9 @@ class Splitter {
     return sent;
   }
 
-  /// The gradients of the rows of looked-up parameter i, in the form of RowLookup::gradients(): float32 [B, n * width +
-  /// 1] with loss_is_finite in the last column.
+  /// Returns the gradients of the rows of looked-up parameter i, in the form of RowLookup::gradients(): float32 of
+  /// shape [B, n * width + 1], for n indices per batch row and `width` elements in a row of the parameter. The last
+  /// column has loss_is_finite.
   Value row_gradients(const ReplicaGradients& replica, std::size_t i) const {
     const auto& lookup = looked_up_[i].lookup;
     const auto gradients = reshape(replica.further[i], {kBatch, lookup.indices_per_row() * lookup.width()});

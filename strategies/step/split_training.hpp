@@ -29,13 +29,13 @@ struct TrainedParameter {
   bool row_sparse = false;
 };
 
-/// Returns the part of a whole parameter that consists of these rows. The name of the part ends with the rows:
-/// `w[0:3]`.
+/// Returns the part of a whole parameter that consists of these rows. The name of the part ends with the first row and
+/// the row after the last: `w[0:3]`.
 TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows);
 
-/// Returns the graph in which an optimizer updates some parameters; see ShardUpdate. The suffix is appended to the
-/// names of the parameters, and so becomes part of the names of the optimizer's state. Throws Error if the optimizer
-/// needs whole parameters and `parameters` has a part of one.
+/// Returns the graph in which an optimizer updates `parameters` from a block of gradients; see ShardUpdate. The suffix
+/// is appended to the names of the parameters, and so becomes part of the names of the optimizer's state. Throws Error
+/// if the optimizer needs whole parameters, as LAMB does, and `parameters` has a part of one.
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
                    const std::string& suffix = {});
 
@@ -47,11 +47,13 @@ struct StoredValue {
   std::optional<RowRange> rows = {};
 };
 
-/// Returns the values that an update changes, in the order of the sources of its graph. State with the shape of a part
-/// is stored as the part's rows of the whole parameter's state. Other state of a part is stored as a value of its own.
+/// Returns the values that an update changes, in the order of the sources of its graph. Optimizer state with the shape
+/// of a part is stored as the part's rows of the whole parameter's state. Other state of a part, such as a scalar, is
+/// stored as a value of its own.
 std::vector<StoredValue> stored_values(const Graph& update, std::span<const TrainedParameter> parameters);
 
-/// Parameters, or rows of parameters, that one server holds and updates together. Workers compute their gradients.
+/// Parameters, or rows of parameters, that one server holds and updates together. Workers compute the gradients of
+/// these parameters.
 struct ParameterGroup {
   std::vector<TrainedParameter> parameters;
   /// The update of the parameters and their state. Inputs: `gradients`, the sum of the replicas' blocks of gradients,
@@ -76,8 +78,8 @@ struct ParameterRows {
     RowRange rows;
     std::size_t server;
   };
-  std::vector<Part> parts;  // by rows, ascending
-  /// A part with as many rows as one run of `update` takes.
+  std::vector<Part> parts;  // sorted by rows
+  /// A part of the parameter, with as many rows as one run of `update` takes.
   TrainedParameter chunk;
   /// The update of `chunk`; see ParameterGroup::update.
   Graph update;
@@ -111,10 +113,10 @@ inline std::string row_gradients_of(const std::string& parameter) {
 }
 }  // namespace names
 
-/// The server of a parameter, or of some of its rows. All entries with the same server form a group, except parameters
-/// of which rows are looked up.
+/// The server of a parameter, or of some of its rows. All entries with the same server form a group, except entries of
+/// parameters of which rows are looked up.
 struct PlacedParameter {
-  std::size_t parameter;  ///< index in the list of parameters
+  std::size_t parameter;  ///< index in the list that PlaceParameters gets
   std::optional<RowRange> rows = {};
   std::size_t server = 0;
 };
@@ -135,8 +137,9 @@ struct SplitOptions {
   const GradientHook* hook = nullptr;
 };
 
-/// Splits a training step. Throws Error if the model has nothing to train or updates a buffer, a row of a parameter is
-/// placed nowhere or twice, or the optimizer needs values together that are placed apart.
+/// Splits a training step into a worker's computation and the updates of servers. Throws Error if the model has nothing
+/// to train or updates a buffer, a row of a parameter is placed nowhere or twice, or the optimizer needs values
+/// together that are placed apart.
 SplitTraining split_training(const TrainingSpec& spec, const std::vector<Field>& fields,
                              const PlaceParameters& place = all_together, const SplitOptions& options = {});
 

@@ -43,7 +43,7 @@ void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outp
   if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
 }
 
-/// The indices of the gradients in the order in which the backward pass makes them.
+/// Returns the indices of the gradients, sorted by the order in which the backward pass makes them.
 std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   std::vector<std::size_t> order(gradient_of.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -54,7 +54,7 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
 /// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
-/// The trainable parameters of a graph that the optimizer updates, in the graph's order.
+/// The trainable parameters of a graph that the optimizer trains (Optimizer::trains), in the graph's order.
 std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer);
 
 /// The values that the backward pass of one replica makes.
@@ -72,8 +72,8 @@ struct ReplicaGradients {
 /// `further`. Throws Error if there are neither.
 ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further = {});
 
-/// Returns the flag that updates read: they change nothing unless the loss of every replica is finite. `sum` must be
-/// the sum of loss_is_finite over all replicas.
+/// Returns the flag that updates read: 1 if the loss of every replica is finite, else 0, with which updates change
+/// nothing. `sum` must be the sum of loss_is_finite (ReplicaGradients) over all replicas.
 Value every_loss_is_finite(Value sum);
 
 /// Maps the values of one replica, which are float32 of any shape, to their sums over all replicas, in the same order.
@@ -81,7 +81,7 @@ Value every_loss_is_finite(Value sum);
 /// pass makes them.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
-/// ReduceGradients of one replica: returns the values unchanged.
+/// The ReduceGradients for one replica: returns the values unchanged.
 std::vector<Value> unreduced(std::span<const Value> values);
 
 /// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
@@ -91,7 +91,7 @@ std::vector<Value> unreduced(std::span<const Value> values);
 /// nothing to train.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
 
-/// The fields that a graph reads, in the order of its inputs.
+/// The names of the fields that a graph reads, in the order of its inputs. The batch info is no field.
 std::vector<std::string> fields_read(const Graph& graph);
 
 }  // namespace troupe

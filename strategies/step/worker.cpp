@@ -10,8 +10,9 @@ namespace troupe {
 
 namespace {
 
-/// Adds the ops that compute the indices of the rows that are looked up, on the host. Each is a segment of its own, so
-/// that the indices do not wait for the rows. Returns the output with the indices of each parameter.
+/// Adds the ops that compute the indices of the rows that are looked up, on the host. Each op is a segment of its own
+/// (PlanActor::alone), so that the indices do not wait for the rows. Returns, for each looked-up parameter, the output
+/// with its indices.
 std::vector<OutputRef> add_indices(Plan& plan, const SplitTraining& step, LowerOptions options) {
   options.place = host_side(options.place);
   options.prefix = "indices/";

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Runs Trainer::fit() on a thread of its own, for a program with other work to do. The callbacks of the options are
+/// Runs Trainer::fit() on a new thread, so that the calling thread can do other work. The callbacks of the options are
 /// called on that thread. The trainer must outlive this object. Before the fit has ended the trainer must not be used
 /// on other threads: such a call throws Error, or the fit does. A callback must not destroy this object.
 class BackgroundFit {
@@ -27,7 +27,7 @@ class BackgroundFit {
   /// Ends the fit at the same step for all replicas. The fit notices the call within about a tenth of a second.
   /// Thread-safe.
   void stop() { stop_ = true; }
-  /// Whether get() returns without waiting.
+  /// Returns true if the fit has ended, so that get() returns without waiting.
   bool ended() const;
   /// Waits for the end of the fit and returns its result. Rethrows the exception of the fit.
   FitResult get() const { return result_.get(); }

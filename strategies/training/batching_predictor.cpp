@@ -40,8 +40,8 @@ Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field
 
 }  // namespace
 
-/// The state that the callers share with the actors: the queue of requests and its limits. Messages only wake the
-/// actors.
+/// The state that the callers share with the actors: the queue of requests and its limits. Messages carry no requests;
+/// they only wake the actors.
 struct BatchingPredictor::Shared {
   BatchingOptions options;
   mutable std::mutex mutex;
@@ -55,7 +55,8 @@ struct BatchingPredictor::Shared {
   std::shared_ptr<const Predictor> fields;
 
   /// Removes and returns the oldest requests that have at most most_rows rows together, at least one. Returns none
-  /// while the queue has fewer rows, unless the oldest request is overdue or the predictor is closed.
+  /// while the queue has fewer rows, unless the oldest request has waited for longest_wait, which `overdue` says, or
+  /// the predictor is closed.
   std::vector<PredictionRequest> take(bool overdue) {
     std::lock_guard lock(mutex);
     std::vector<PredictionRequest> taken;
@@ -142,7 +143,7 @@ BatchingPredictor::~BatchingPredictor() {
 
 std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
   const auto count = shared_->fields->rows_of(rows);
-  // The caller may change its arrays before an actor reads them.
+  // The arrays are copied, because the caller may change them before an actor reads them.
   Arrays copies;
   for (const auto& field : shared_->fields->fields())
     copies.emplace_back(field.name,
@@ -158,7 +159,8 @@ std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
     full = shared_->waiting_rows >= shared_->options.most_rows;
   }
   const auto& actor = shared_->actors[shared_->next_actor++ % shared_->actors.size()];
-  // The wait of the first request in an empty queue limits the wait of all requests that follow it in the queue.
+  // The first request in an empty queue posts a delayed flush message, which also limits the wait of the requests that
+  // follow it in the queue.
   if (first) post(actor, caf::flush_atom_v, shared_->options.longest_wait);
   if (full) post(actor, caf::tick_atom_v);
   return answer;

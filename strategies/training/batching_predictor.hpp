@@ -9,13 +9,13 @@
 namespace troupe {
 
 struct BatchingOptions {
-  /// Requests are collected until they have this number of rows together, or until the oldest has waited for
-  /// longest_wait.
+  /// Requests, the calls of predict(), are collected until they have this number of rows together, or until the oldest
+  /// request has waited for longest_wait.
   std::int64_t most_rows = 32;
   std::chrono::microseconds longest_wait{1'000};
   /// The name of the predicted output. Empty: the only output of the model.
   std::string output = {};
-  /// Number of actors that predict, each with kernels of its own.
+  /// Number of actors that predict. Each actor has its own kernels.
   int actors = 1;
 };
 
@@ -26,7 +26,7 @@ class BatchingPredictor {
   using Arrays = Predictor::Arrays;
 
   /// `fields` describe the rows of the calls; see Predictor. Throws Error if an option is out of range, or the model
-  /// has no output of that name.
+  /// has no output of the name `options.output`.
   BatchingPredictor(const Runtime& runtime, const Trainer& trainer, const std::vector<Field>& fields,
                     BatchingOptions options = {});
   /// Does not wait for open requests. The actors still answer them.

@@ -12,7 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// Describes the parameters with which a fit begins, by their hash or seed, and its first step.
+/// Returns a text that identifies the start of a fit: the hash of its parameters, or the seed before they exist, and
+/// the number of its first step.
 std::string beginning_of(const ParameterStore& store) {
   const auto values =
       store.entries().empty() ? "start values of seed " + std::to_string(store.seed()) : "parameters " + store.hash();

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// A status message of rank 0 to the expendable processes of its job. Each field is set for one kind alone, which its
-/// comment names first.
+/// A status message of rank 0 to the expendable processes of its job. The job continues without expendable processes if
+/// they are lost. Each field is set in messages of one kind alone; its comment begins with the name of this kind.
 struct JobStatus {
   enum class Kind : std::uint8_t {
     training,   ///< a plan that trains was spawned

@@ -67,13 +67,13 @@ struct Metrics {
   double loss = 0.0;
   MetricValues values = {};
 
-  /// The value of a metric, such as "accuracy".
+  /// Returns the value of a metric, such as "accuracy".
   double operator[](const std::string& name) const { return values[name]; }
-  /// The sums of a metric that is a table, such as "confusion_matrix".
+  /// Returns the sums of a metric that is a table, such as "confusion_matrix".
   const MetricTable& table(const std::string& name) const { return values.table(name); }
 };
 
-/// Combines the metrics of steps to means.
+/// Combines the metrics of steps: result() returns their means over all rows added so far.
 class MetricsSum {
  public:
   void add(const StepMetrics& step);
@@ -83,8 +83,8 @@ class MetricsSum {
   Metrics sum_;
 };
 
-/// The effect on a run of a step whose loss is not finite. The step changes no parameter. With `stop` the run then ends
-/// with an Error that names step and replica; with `skip` it continues.
+/// The effect on a fit of a step whose loss is not finite. The step changes no parameter. With `stop` the fit ends with
+/// an Error that names step and replica; with `skip` the fit continues.
 enum class NonFiniteLoss { stop, skip };
 
 /// Encodes metric values.

@@ -15,7 +15,8 @@ constexpr std::chrono::milliseconds kNoWait{0};
 constexpr std::chrono::seconds kLossLimit{1};
 constexpr std::chrono::milliseconds kPause{10};
 
-/// The content of a frame, in FrameHeader::slot.
+/// The content of a frame of this exchange: reports, or the end of the run with the staleness. The field
+/// FrameHeader::slot has this value.
 enum Content : std::int32_t { kReports, kEnd };
 
 void write_report(ByteWriter& writer, const ReplicaReport& report) {
@@ -96,8 +97,9 @@ void MetricsExchange::send_end(const Staleness& staleness) {
   send_to_all(writer, kEnd);
 }
 
-/// Throws Error if a process is lost. If a link has failed, waits up to kLossLimit for the cluster to report a loss:
-/// the process at the other end may have ended because a third process was lost, which is then the root cause.
+/// Throws Error if the cluster reports a lost process, or if the link to a process that is not expendable and has not
+/// ended the run failed more than kLossLimit ago. If such a link failed later, returns after kPause: the process at the
+/// other end may have ended because a third process was lost, and the cluster then reports this root cause.
 void MetricsExchange::expect_no_loss() {
   if (const auto lost = cluster_.lost()) throw Error("metrics", to_string(*lost));
   const auto now = std::chrono::steady_clock::now();
@@ -107,7 +109,7 @@ void MetricsExchange::expect_no_loss() {
       throw Error("metrics", "process " + std::to_string(number) + " was lost before its last report: " + cause->what);
     if (cause && !link_failed_) link_failed_ = now;
   }
-  // On a failed link LinkReader::receive() returns at once. The pause limits how often the caller repeats it.
+  // On a failed link LinkReader::receive() returns at once. The pause limits how often the caller repeats the call.
   if (link_failed_) std::this_thread::sleep_for(kPause);
 }
 

@@ -25,7 +25,7 @@ double number_of(const Tensor& scalar) {
                                         : static_cast<double>(scalar.item<float>());
 }
 
-/// Copies sums that are not a scalar to a table.
+/// Copies the sums of a metric that is a table, a tensor with at least one axis, to `table`.
 void copy_table(const Tensor& sums, MetricTable& table) {
   table.shape = sums.shape();
   table.numbers.resize(static_cast<std::size_t>(sums.elements()));
@@ -189,7 +189,8 @@ void MetricsLog::keep(std::vector<ReplicaReport> reports) {
   }
 }
 
-/// Removes and returns the steps that all replicas of this process have reported; if steps are not shared, all steps.
+/// Removes and returns the reports of the steps that all replicas of this process have reported; if replicas do not
+/// share steps, all reports of these replicas.
 std::vector<ReplicaReport> MetricsLog::pop_local() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
@@ -208,7 +209,8 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
   return reports;
 }
 
-/// Combines the steps that all replicas have reported in taken_. Returns their number.
+/// Combines the reports of each step that all replicas have reported, and writes the steps to the first elements of
+/// taken_. Returns the number of these steps.
 std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
@@ -233,8 +235,9 @@ std::size_t MetricsLog::take_from_all() {
   return count;
 }
 
-/// Moves the steps of all replicas to taken_ in order, up to the first that is missing. Returns their number. With
-/// `last` the run is over in all processes, so a missing step is replaced by one without rows.
+/// Moves the steps of all replicas to taken_ in order, up to the first step that is missing. Returns the number of
+/// moved steps. If `last` is true, the run is over in all processes, so a missing step is replaced by a step without
+/// rows.
 std::size_t MetricsLog::take_in_order(bool last) {
   std::lock_guard lock(parts_->mutex);
   for (auto& queue : parts_->per_replica)

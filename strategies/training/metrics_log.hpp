@@ -22,8 +22,7 @@ namespace troupe {
 /// functions of the log must be called on one thread at a time.
 class MetricsLog {
  public:
-  /// With `shared_steps` every replica reports a part of each step; without, each step is reported whole by one
-  /// replica.
+  /// If `shared_steps` is true, every replica reports a part of each step, else one replica reports the whole step.
   MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps = true);
 
   /// Begins a run whose first step is `first_step`.
@@ -33,28 +32,29 @@ class MetricsLog {
   void end_run(std::vector<int> absent = {});
 
   /// The names of the graph's outputs that are the first inputs of a sink: the loss, and the sum and count of each
-  /// metric. The batch info follows them.
+  /// metric. The last input of a sink, the batch info (step and rows of the batch), is not in the list.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The log in which the shards of the plan count the staleness of gradients.
   const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
   /// Returns the staleness that the shards of all processes have counted. In a plan without shards, all gradients of
   /// `steps` steps have staleness 0.
   Staleness staleness(std::int64_t steps) const;
-  /// Returns a factory that makes the task of each sink. With NonFiniteLoss::stop, a task ends the run by EndRun if a
-  /// loss is not finite.
+  /// Returns a factory that makes the task of each sink. With NonFiniteLoss::stop, a task throws EndRun, which ends the
+  /// run, if a loss is not finite.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
-  /// Returns the steps completed since the last call, oldest first. They are valid until the next call. Waits up to
-  /// `limit` for other processes.
+  /// Returns the steps completed since the last call, oldest first. They are valid until the next call. If no report of
+  /// another process has arrived, waits up to `limit` for one.
   std::span<const StepMetrics> take(std::chrono::milliseconds limit = {});
 
-  /// `here` has an element for each replica: true if the replica reports in this process. The reports of the other
-  /// replicas arrive by the exchange.
+  /// Lets the log exchange metrics with the other processes of the plan. `here` has an element for each replica: true
+  /// if the sink of the replica is in this process. On rank 0 the reports of the other replicas arrive through the
+  /// exchange; elsewhere the whole steps arrive from rank 0.
   void exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here);
-  /// After end_run(): whether take() has returned every step of the run, of all processes.
+  /// Returns true if, after end_run(), take() has returned every step of the run, with the reports of all processes.
   bool complete() const { return complete_; }
 
  private:
-  // Shared with the sinks, because a stuck sink may outlive the log.
+  // The state that the log shares with the sinks. The sinks hold it, too, because a stuck sink may outlive the log.
   struct Parts {
     explicit Parts(int replicas) : per_replica(replicas), here(replicas, true) {}
     std::mutex mutex;
@@ -63,8 +63,8 @@ class MetricsLog {
     bool shared_steps = true;
     bool ended = false;  // a loss that is not finite has ended the run
   };
-  /// A metric, with the indices of the inputs of a sink that are its sum and its count. kRows as `count` says that the
-  /// number of rows is the count.
+  /// A metric, with the indices of the inputs of a sink that are its sum and its count. If `count` is kRows, a constant
+  /// of metrics_log.cpp, the count is the number of rows.
   struct Column {
     std::string name;
     std::size_t sum;
@@ -85,7 +85,7 @@ class MetricsLog {
   std::unique_ptr<MetricsExchange> exchange_;
   bool ended_ = false, complete_ = false;
   std::vector<int> absent_;
-  StepOrder order_;  // order of steps that are not shared
+  StepOrder order_;  // used only if replicas do not share steps
   std::shared_ptr<ShardLog> shard_log_ = std::make_shared<ShardLog>();
   std::vector<StepMetrics> taken_;
 };

@@ -17,16 +17,16 @@ struct ModelSummary {
     Shape shape;
     bool trained = false;
   };
-  /// A layer: all values whose names are equal before the first dot.
+  /// A layer: all parameters and computed values of the model's graph whose names are equal before the first dot.
   struct Layer {
     std::string name;
     TensorInfo output;
-    std::int64_t elements = 0;  ///< number of elements of its trained parameters
+    std::int64_t elements = 0;  ///< number of elements of the trained parameters of the layer
   };
   std::vector<Layer> layers;  ///< in the order of the model's graph
   std::vector<Row> rows;
   std::int64_t trained_elements = 0;
-  /// The memory of all replicas in the plan that trains the model on the data.
+  /// The memory of the plan that trains the model on the data, over all replicas.
   PlanMemory memory;
 };
 
@@ -34,7 +34,8 @@ struct ModelSummary {
 /// data.
 ModelSummary summarize(const Trainer& trainer, const Dataset& data);
 
-/// Formats the layers as a table, with the totals below.
+/// Formats the layers as a table. The line below the table has the number of trained elements and the memory of the
+/// plan.
 std::string to_string(const ModelSummary& summary);
 
 }  // namespace troupe

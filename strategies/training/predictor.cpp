@@ -41,7 +41,7 @@ void write_rows(const Tensor& from, const Tensor& to) {
     copy_and_wait(from, to);
 }
 
-/// Returns a copy of a result in host memory. The next call overwrites the result, but not the copy.
+/// Returns a copy in host memory of an output of a Program, because the next run of the Program overwrites the output.
 Tensor kept(const Tensor& result) {
   return result.host_accessible() ? result.host_copy() : result.copy_to_host();
 }

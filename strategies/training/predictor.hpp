@@ -15,8 +15,8 @@
 namespace troupe {
 
 struct PredictorOptions {
-  /// Number of batch sizes (rows of a call) for which kernels and memory stay prepared. The least recently used are
-  /// freed first.
+  /// The largest number of batch sizes (rows of a call) for which kernels and memory stay prepared. Those of the least
+  /// recently used batch size are freed first.
   std::size_t prepared = 8;
 };
 
@@ -37,12 +37,12 @@ class Predictor {
   /// Returns one output of the model for the rows: a tensor [rows, ...] in host memory. `output` names the output;
   /// empty: the only one. `rows` must have an array [rows, ...] for every field that the model reads; other fields are
   /// ignored. Throws Error that names the field if one is missing or has another shape, dtype or number of rows. Throws
-  /// Error while a run writes to the parameters.
+  /// Error while a training run writes to the parameters.
   Tensor predict(const Arrays& rows, const std::string& output = {});
   /// Returns all outputs, with their names, in the model's order. Throws like predict().
   Arrays predict_all(const Arrays& rows);
 
-  /// The fields that the model reads.
+  /// Returns the fields that the model reads.
   const std::vector<Field>& fields() const { return read_; }
   /// Returns the number of rows of the arrays. Throws Error like predict() if an array does not fit its field.
   /// Thread-safe.
@@ -63,7 +63,8 @@ class Predictor {
   const std::string& output_named(const std::string& name) const;
   const Tensor& array_of(const Field& field, const Arrays& rows) const;
   Prepared& prepared(std::int64_t rows);
-  /// Binds rows and parameters, and runs the kernels. The caller must hold reader_.access().
+  /// Copies the rows to the inputs of the program for their number, binds changed parameters, and runs the kernels. The
+  /// caller must hold reader_.access().
   Prepared& run(const Arrays& rows);
 
   Graph graph_;

@@ -17,7 +17,7 @@ std::string format(const char* format, auto... values) {
   return text;
 }
 
-/// The loss and all metrics that are no tables: `loss 0.2586  accuracy 0.9046`.
+/// Returns the loss and all metrics that are no tables, as a text such as `loss 0.2586  accuracy 0.9046`.
 std::string values_of(const Metrics& metrics) {
   auto text = format("loss %.4f", metrics.loss);
   for (const auto& entry : metrics.values.entries()) {

@@ -10,7 +10,7 @@
 namespace troupe {
 
 /// Shows the progress of an epoch. A terminal gets one line, redrawn at most ten times a second. Other outputs get
-/// plain lines, at most one every ten seconds and one at the end.
+/// plain lines, at most one every ten seconds, and one at the end of the epoch.
 class ProgressBar {
  public:
   ProgressBar(std::ostream& out, bool terminal, std::int64_t epochs, std::int64_t steps_per_epoch);

@@ -34,15 +34,16 @@ class SharedTraining {
   const std::shared_ptr<Cluster>& cluster() const { return cluster_; }
   bool has_others() const;
   bool is_rank_zero() const;
-  /// Whether this process is expendable: the others continue without it if it is lost.
+  /// Returns true if this process is expendable: the other processes continue without it if it is lost.
   bool is_expendable() const;
 
   // The next four functions are collective: all holders must call them, in the same order.
 
-  /// Returns the data as the job trains on it. If every process must have all samples, that is `data`. If each process
-  /// has samples of its own (DataSharding::file or off), it is `data` as one shard of the samples of all processes.
-  /// Throws Error in all processes, with the first difference, if sharding, fields or batch size differ, or if samples
-  /// differ that must be equal. Throws Error if processes are expendable and each process has samples of its own.
+  /// Returns the data as the job trains on it. In a job of one process, and if every process must have all samples,
+  /// that is `data`. If each process has samples of its own (DataSharding::file or off), it is `data` as one shard of
+  /// the samples of all processes. Throws Error in all holders, with the first difference, if sharding, fields or batch
+  /// size differ, or if samples differ that must be equal. Throws Error if processes are expendable and each process
+  /// has samples of its own.
   Dataset share(const Dataset& data);
   /// Must be called before a plan is spawned. In a job of several processes, sets the parameters, optimizer state and
   /// position of all holders to those of rank 0. In a job of one process, sets the stores of all parts to the newest
@@ -52,7 +53,8 @@ class SharedTraining {
   /// have updated, such as those of shards, to all holders (or parts). If `record` is not null, adds the recorded run
   /// of all holders to the recording of rank 0.
   void end_run(const Plan& trained, Recording* record);
-  /// Completes `rows` in all holders. Each holder has written some of the rows; its other rows must be zero.
+  /// Completes the tensor `rows` in all holders. Each row must be written by at most one holder and be zero in all
+  /// others.
   void gather_rows(const Tensor& rows);
 
   /// On rank 0, sends the status message to the expendable processes. Does nothing in other processes, or if none is
@@ -61,11 +63,13 @@ class SharedTraining {
 
   using StopRequested = std::function<bool()>;
   /// In an expendable process, waits for the next status message of the kind, and discards messages of other kinds.
-  /// Throws Error if rank 0 has ended, or `stop_requested` returns true.
+  /// Throws Error if rank 0 has ended, if a process that is not expendable is lost, or if `stop_requested` returns
+  /// true.
   JobStatus receive(JobStatus::Kind kind, const StopRequested& stop_requested = {}) const;
   /// fit() in an expendable process: takes part in the runs that rank 0 starts, even if the current run began before
   /// the call. Returns when the fit of rank 0 is over, or when `stop_requested` returns true, in which case the other
-  /// processes continue. Throws Error with the root cause if a run fails, and Error if rank 0 has ended.
+  /// processes continue. Throws Error with the root cause if a run fails, and Error if rank 0 has ended or a process
+  /// that is not expendable is lost.
   FitResult take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const;
 
  private:

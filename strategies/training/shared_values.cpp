@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kNameLimit = 4'096;
 
-/// Parameters and optimizer state by name.
+/// The newest values of parameters and optimizer state, by name, with their numbers of updates.
 using Versions = std::map<std::string, ParameterStore::Version>;
 
 Versions versions_in(const ParameterStore& store) {
@@ -75,14 +75,14 @@ Versions read_list(const Tensor& list, TrainingPosition& position) {
   return versions;
 }
 
-/// The rows of a parameter that an actor of a process updates. Without `rows`: all rows.
+/// The rows of a parameter that an actor in process `process` updates. Without `rows`: all rows.
 struct HeldPart {
   int process;
   std::optional<RowRange> rows;
 };
 
-/// Returns the parameters of replica 0 that external actors, such as shards, update, by name, with the processes and
-/// rows of these actors.
+/// Returns, by name, the parameters of replica 0 that actors such as shards hold and update during a run, with the
+/// processes and the rows of these actors.
 std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
   std::map<std::string, std::vector<HeldPart>> holders;
   for (const auto& actor : plan.actors)

@@ -8,19 +8,19 @@
 #include "troupe/transport/communicator.hpp"
 
 // The exchange of parameters and optimizer state between processes. The functions that take a group are collective: the
-// group has one rank in each process, and all ranks must call the function. It throws Error if a rank does not come
-// within `limit`.
+// group has one rank in each process that holds parameters, and all ranks must call the function. A function throws
+// Error if a rank does not call it within `limit`.
 
 namespace troupe {
 
 /// Sets the stores of all processes to the values, optimizer state and position of rank 0. If the stores are equal
-/// already, only their hashes are exchanged. A store with broken copies is not changed; if the store of rank 0 has
-/// some, only its position is copied.
+/// already, only their hashes are exchanged. A store with copies that a failed run has left broken is not changed. If
+/// the store of rank 0 has broken copies, only its position is copied.
 void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit);
 
 /// After a run of `plan`, copies the values that actors such as shards have updated in single processes to the stores
 /// of all processes of the group. Rank r of the group is process processes[r]. Throws Error if such a value lies in a
-/// process outside of the group, or is not whole there.
+/// process outside of the group, or is broken there.
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit);
 

@@ -6,7 +6,8 @@
 namespace troupe {
 
 /// Detects that two threads use one object at once. The object has a SingleUser as a member and calls use() in its
-/// functions. A thread that uses the object may use it again, in a callback, unless close() forbids it.
+/// functions. A thread that is in a function of the object may call another function, for example from a callback,
+/// unless close() forbids it.
 class SingleUser {
  public:
   explicit SingleUser(std::string name);
@@ -18,7 +19,7 @@ class SingleUser {
   /// Marks the object as used by the calling thread while the guard lives. Throws Error if another thread uses the
   /// object, or if close() forbids its use.
   [[nodiscard]] Guard use();
-  /// While the guard lives, use() throws Error with the reason `why`.
+  /// Forbids the use of the object: while the guard lives, use() throws Error with the reason `why` on all threads.
   [[nodiscard]] Guard close(std::string why);
 
  private:

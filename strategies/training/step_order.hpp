@@ -16,9 +16,9 @@ namespace troupe {
 class StepQueue {
  public:
   std::size_t size() const { return count_; }
-  /// Step i, the oldest first.
+  /// Returns step i; step 0 is the oldest.
   const StepMetrics& operator[](std::size_t i) const { return steps_[(first_ + i) % steps_.size()]; }
-  /// Appends the step. Gives `step` the memory of a removed one in exchange.
+  /// Appends the step. Leaves in `step` the memory of a removed step, with undefined values.
   void push(StepMetrics& step);
   /// Removes the oldest step.
   void pop();

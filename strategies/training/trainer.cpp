@@ -32,8 +32,8 @@ Stores stores_of_parts(const std::shared_ptr<ParameterStore>& first, std::size_t
   return stores;
 }
 
-/// Throws Error if the store has a start value for a parameter that the plan does not have. Optimizer state, whose
-/// names contain a slash, is not checked: it may belong to another optimizer.
+/// Throws Error if the store has a start value for a parameter that the plan does not have. Start values of optimizer
+/// state, whose names contain a slash, are not checked: they may belong to another optimizer.
 void check_claimed(const ParameterStore& store, const Plan& plan) {
   for (const auto& name : store.unclaimed()) {
     if (name.find('/') != std::string::npos) continue;
@@ -169,7 +169,8 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Re
   return hooks;
 }
 
-/// fit() in an expendable process. If it throws, the fit goes on in the other processes.
+/// fit() in an expendable process; see Strategy::expendable(). If fit() throws here, the fit goes on in the other
+/// processes.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
   const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
@@ -268,8 +269,8 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     throw Error("predict", "output '" + name + "' is " + to_string(info) + ", not one row per sample");
   Tensor all(info.shape.with_rows(data.rows()), info.dtype);
   const auto row_bytes = static_cast<std::size_t>(info.shape.row_elements()) * size_of(info.dtype);
-  // The sinks of all replicas write to `all` at once, without a lock: each writes its own rows. A plan for prediction
-  // keeps the order of the data.
+  // The sinks, the actors that receive the output of their replica, write to `all` at once, without a lock: each sink
+  // writes its own rows. A plan for prediction keeps the order of the data.
   const auto sink = function_task([all, row_bytes, batch = data.batch_rows()](const Firing& firing) {
     const auto batch_info = BatchInfo::read(firing.inputs[1]);
     const auto row = static_cast<std::size_t>(batch_info.step * batch + batch_info.first_row);

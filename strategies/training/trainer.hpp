@@ -29,19 +29,20 @@ struct TrainerOptions {
   /// and random ops such as dropout.
   std::uint64_t seed = 0;
   Grain grain = Grain::fused;
-  /// The longest time in which an actor may complete no firing; see WaitOptions::stall_limit. It also limits every wait
-  /// for another process.
+  /// The longest time in which an actor may complete no firing, which is one execution of its task; see
+  /// WaitOptions::stall_limit. The time also limits every wait for another process.
   std::chrono::milliseconds stall_limit{60'000};
   /// If set, records every firing of an actor in a fit.
   std::shared_ptr<Trace> trace = nullptr;
-  /// Runtimes for a strategy whose places name several processes that all run as parts of this process: part 0 of a
+  /// Runtimes with which this process runs the parts of all processes that the places of the strategy name: part 0 of a
   /// plan runs on the trainer's runtime, part i on other_parts[i - 1]. Each part has its own parameter store. Before a
   /// plan is spawned, all stores are set to the newest values in any of them. Without effect if `cluster` has other
   /// processes.
   std::vector<Runtime> other_parts = {};
   /// The processes of the job, which all run the same program; null: this process alone. Each process runs the actors
   /// whose places name its rank. All processes must make the same calls in the same order. Before a plan is spawned,
-  /// the parameters and the position of rank 0 are copied to all processes that are not expendable.
+  /// the parameters and the position of rank 0 are copied to all processes except expendable ones; see
+  /// Strategy::expendable().
   std::shared_ptr<Cluster> cluster = nullptr;
   /// The parameters to train, perhaps shared with another trainer, and the position from which training continues.
   /// Null: the trainer makes a store, whose parameters are initialized by the seed.
@@ -70,18 +71,20 @@ class Trainer {
   /// before the failed step, or broken: see ParameterStore::recover().
   FitResult fit(const Dataset& data, const FitOptions& options = {});
   /// Starts a fit and returns at once; see TrainingRun. The strategy and the trainer must outlive the run. Throws Error
-  /// like fit(), and in an expendable process.
+  /// like fit(), and in an expendable process; see Strategy::expendable().
   std::unique_ptr<TrainingRun> start(const Dataset& data, const FitOptions& options = {});
   /// Trains on the batches of a user's actor; see BatchSource. The actor decides when an epoch ends. If the previous
   /// fit on a BatchSource with the same `most_rows` was stopped within an epoch, this fit resumes that epoch, and the
-  /// actor gets the number of the next batch. Throws Error in an expendable process.
+  /// actor gets the number of the next batch; otherwise the fit begins a new epoch. Throws Error like the other fit(),
+  /// and in an expendable process.
   FitResult fit(const BatchSource& batches, const FitOptions& options = {});
-  /// Starts a fit on the batches of a user's actor and returns at once; see TrainingRun.
+  /// Starts a fit on the batches of a user's actor and returns at once; see TrainingRun. Throws Error like fit().
   std::unique_ptr<TrainingRun> start(const BatchSource& batches, const FitOptions& options = {});
   /// Returns the mean loss and the metrics over all rows of the data. If the data has no rows, the loss is 0 and there
   /// are no metrics. Throws Error if a loss is not finite.
   Metrics evaluate(const Dataset& data);
-  /// Returns the mean loss and the metrics over one epoch of the batches of a user's actor.
+  /// Returns the mean loss and the metrics over one epoch of the batches of a user's actor. Throws Error if a loss is
+  /// not finite.
   Metrics evaluate(const BatchSource& batches);
   /// Returns an output of the model for all rows of the data, in order: a tensor [rows, ...] in host memory. `output`
   /// names the output; empty: the only one. The data needs only the fields that the model reads. Every call spawns a
@@ -99,8 +102,8 @@ class Trainer {
   using ParameterNames = std::function<std::optional<std::string>(const std::string& name)>;
   /// Sets the named parameters; the others keep their values. Before the first plan is spawned, the values become start
   /// values, whose names and shapes are checked when a plan is spawned. Afterwards, throws Error if the model has no
-  /// parameter of a name; none is set then. Throws Error if a shape or dtype differs; the parameters before that one
-  /// are set then.
+  /// parameter of a name; none is set then. Throws Error if a shape or dtype differs; the parameters that precede this
+  /// one in `arrays` are set then.
   void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
 
   /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see
@@ -113,7 +116,7 @@ class Trainer {
   const TrainingSpec& spec() const { return spec_; }
   const Strategy& strategy() const { return strategy_; }
 
-  /// Returns the plan of a fit on this data, in the trainer's grain. Spawns nothing.
+  /// Returns the plan of a fit on this data, in TrainerOptions::grain. Spawns no actors.
   Plan training_plan(const Dataset& data) const;
 
  private:

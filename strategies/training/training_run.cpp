@@ -28,8 +28,8 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
   start_epoch();
 }
 
-/// Sets position_ to the position of the parameters. An epoch that was stopped is resumed only if the data has the same
-/// rows, step size and shard layout; otherwise the next epoch begins.
+/// Sets position_ to the position in the store, from which the training continues. An epoch that was stopped is resumed
+/// only if the data has the same rows, step size and shard layout; otherwise the next epoch begins.
 void TrainingRun::resume_position() {
   position_ = store_->position();
   const bool same_data =
@@ -54,7 +54,7 @@ bool TrainingRun::more_steps() const {
   return !stopping() && (!options_.max_steps || result_.steps < *options_.max_steps);
 }
 
-/// Starts the next epoch, unless the fit is over.
+/// Sets over_: whether the fit is over. If it is not, starts the first run of the next epoch.
 void TrainingRun::start_epoch() {
   over_ = !more_steps() || epochs_ >= options_.epochs;
   if (over_) return;
@@ -76,18 +76,19 @@ void TrainingRun::start_run() {
   source_ended_ = false;
   log_->begin(position_.step);
   plan_->start({position_.step, left, position_.epoch, position_.batch});
-  // A stop() before plan_->start() had no effect on the plan.
+  // A stop() before plan_->start() had no effect on the plan, so it is repeated.
   if (stop_wanted_) plan_->stop();
 }
 
-/// Whether the fit ends because it was stopped. In a fit of several processes only a stop that has ended a run counts,
-/// because all processes know of it.
+/// Returns true if the fit ends because it was stopped. In a fit of several processes only a stop that has ended a run
+/// counts, because all processes know of it.
 bool TrainingRun::stopping() const {
   return plan_->is_shared() ? stopped_ : stop_wanted_.load();
 }
 
 /// Returns the largest number of updates among the newest whole copies of the trainable parameters: a parameter that
-/// the optimizer does not train has no updates. Returns nothing if a parameter has no whole copy, or if there is none.
+/// the optimizer does not train has no updates. Returns nothing if a parameter has no whole copy, or if there is no
+/// trainable parameter.
 std::optional<std::int64_t> TrainingRun::updates() const {
   std::optional<std::int64_t> largest;
   for (const auto& entry : store_->entries()) {
@@ -178,8 +179,8 @@ bool TrainingRun::finish_run() {
 }
 
 /// Sets source_ended_: whether the source of batches has ended the epoch before the run made all its steps. Returns
-/// true if a user's actor did so before this fit made a step of the epoch, because an earlier fit has made the last
-/// one. Throws Error if the actor has made no batch in the epoch.
+/// true if the source is a user's actor and this fit has made no step of the epoch, because an earlier fit has made its
+/// last step. Throws Error if the actor has made no batch in the epoch.
 bool TrainingRun::source_is_used_up() {
   const auto steps = position_.batch - begin_.batch;
   const bool ended = !stopping() && steps < steps_requested_;
@@ -240,7 +241,7 @@ TrainingRun::~TrainingRun() {
 
 void TrainingRun::on_progress(std::function<void()> callback) {
   plan_->on_over(callback);
-  // The run may have ended before the callback was set.
+  // The run may have ended before the callback was set; the callback is then called here.
   if (over_ || plan_->done()) callback();
 }
 
@@ -257,7 +258,7 @@ bool TrainingRun::advance() {
   } catch (...) {
     error_ = std::current_exception();
   }
-  // After an exception of a callback the replicas still end at the same step.
+  // After an exception of a callback, plan_->stop() makes all replicas end at the same step.
   plan_->stop();
   if (!plan_->done()) return false;
   end_early();

@@ -19,12 +19,12 @@ namespace troupe {
 class MetricsLog;
 class SpawnedPlan;
 
-/// The metrics of the steps that a fit makes in one epoch.
+/// The metrics of one epoch, over the steps that one fit makes in it.
 struct EpochMetrics {
   std::int64_t epoch = 0;  ///< number of the epoch over all fits, from 0
   Metrics training;
   double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
-  bool complete = true;  ///< false if the fit was stopped before the last batch of the epoch
+  bool complete = true;  ///< false if the fit ended before the last batch of the epoch
 };
 
 struct FitOptions {
@@ -32,14 +32,14 @@ struct FitOptions {
   std::int64_t epochs = 1;
   /// If set, the fit ends after this number of steps, counted from its own first step.
   std::optional<std::int64_t> max_steps = {};
-  /// Called for every step in order, while training continues: about ten times a second it is called for all steps
-  /// completed since the last time. To end a fit at an exact step, use max_steps. It must use neither the trainer nor
-  /// its parameters, which the run writes. All callbacks of these options run on the thread that calls
-  /// TrainingRun::wait() or advance(). If a callback throws, the run ends at the same step for all replicas, and that
-  /// call rethrows the exception.
+  /// Called for every step in order, while training continues: about ten times a second, the steps completed since the
+  /// last time are reported together. To end a fit at an exact step, use max_steps. The callback must use neither the
+  /// trainer nor its parameters, to which training writes. All callbacks of these options run on the thread that calls
+  /// TrainingRun::wait() or advance(). If a callback throws, training ends at the same step for all replicas, and
+  /// wait() or advance() rethrows the exception.
   std::function<void(const StepMetrics&)> on_step = {};
-  /// Called at the end of every epoch, also an incomplete one, between two runs. It may use the trainer, for example to
-  /// evaluate or for another fit. This fit then continues from the position where the other fit ended.
+  /// Called at the end of every epoch, also an incomplete one, while no step is computed. It may use the trainer, for
+  /// example to evaluate or for another fit. This fit then continues from the position where the other fit ended.
   std::function<void(const EpochMetrics&)> on_epoch = {};
   /// If set, training pauses after every `pause_every` steps of this fit, and on_pause is called with the means of the
   /// steps since the last pause. on_pause may use the trainer like on_epoch. A pause does not change the results of the
@@ -49,14 +49,14 @@ struct FitOptions {
   /// Called about ten times a second, and after on_epoch and on_pause. If it returns true, the fit ends, at the same
   /// step for all replicas.
   std::function<bool()> stop_requested = {};
-  /// Whether a step whose loss is not finite ends the fit with an Error, or is skipped. In both cases the step makes no
-  /// update. If it ends the fit, a few later steps may still be made.
+  /// A step whose loss is not finite makes no update. With `stop` it ends the fit with an Error, though a few later
+  /// steps may still be made; with `skip` the fit continues.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
-  /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards; see
-  /// Recording. Empty: none. Nothing is written if the fit fails.
+  /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards that
+  /// depend on the order of messages; see Recording. Empty: no file. Nothing is written if the fit fails.
   std::string record = {};
-  /// A file written by `record`: the fit repeats the recorded fit to the bit. Every process that is not expendable
-  /// reads the file. Empty: none.
+  /// A file written by `record`: the fit repeats the recorded fit to the bit. Every process reads the file, except
+  /// expendable ones; see Strategy::expendable(). Empty: no replay.
   std::string replay = {};
 };
 
@@ -80,12 +80,12 @@ struct EpochRows {
   std::int64_t layout = 0;  ///< ShardLayout::hash() of the data
 };
 
-/// Callbacks for the trainer's own work at the end of the runs of a fit and at the end of the fit.
+/// Callbacks through which a Trainer does its own work at the end of each run of the plan and at the end of a fit.
 struct TrainingHooks {
-  /// Called with the plan when a run has succeeded, before on_step reports its last steps.
+  /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run.
   std::function<void(const Plan&)> on_run_end = {};
-  /// Called once, at the end of wait() or else by the destructor. `succeeded` is false if the fit has failed or was
-  /// given up.
+  /// Called once: by wait() if it succeeds, else by the destructor of TrainingRun. `succeeded` is false if the fit has
+  /// failed or was given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
 };
 
@@ -95,16 +95,17 @@ struct TrainingHooks {
 /// thread-safe, except for stop().
 class TrainingRun {
  public:
-  /// Starts the first run. `data` is the size of an epoch.
+  /// Starts the first run, unless the options allow no step. `data` is the size of an epoch.
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
               std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
-  /// Ends a run that is in progress at once, which may leave the parameters broken.
+  /// If the fit is not over, ends its run at once, which may leave the parameters broken; see
+  /// ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
   /// Sets the callback that asks for a call of advance(). It is called whenever a run is over, on any thread, perhaps
-  /// before on_progress() returns. An actor's callback posts a message to the actor.
+  /// before on_progress() returns. If an actor drives the fit, the callback should post a message to this actor.
   void on_progress(std::function<void()> callback);
   /// Calls the callbacks of FitOptions for the steps and epochs that have ended, and starts the next run. Returns true
   /// once the fit is over. Throws Error with the root cause if a step failed, or with a report if the run has stalled.

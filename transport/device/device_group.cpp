@@ -18,8 +18,8 @@ namespace {
 using device::GroupWatch;
 using device::LaunchedWork;
 
-/// A device of a group, the ranks on the device, and the stream on which the group launches work there. Used by one
-/// thread at a time.
+/// A device of a DeviceGroup, the ranks on the device, and the stream on which the group launches the work of the
+/// device. Must be used by one thread at a time.
 class Member {
  public:
   explicit Member(Device device) : device_(device), stream_(backend_of(device).make_stream(device)) {}
@@ -28,8 +28,9 @@ class Member {
   Stream& stream() { return *stream_; }
   std::vector<std::size_t>& ranks() { return ranks_; }
 
-  /// Launches the sum of the elements of `slice` over the inputs of all ranks. Elements on other devices are first
-  /// copied to this device. `output` may be the same slice of one of the inputs.
+  /// Launches copies to this device of the elements of `slice` in inputs on other devices, then a kernel that adds
+  /// these elements of the inputs of all ranks, in rank order, into `output`. `output` may be the same slice of one of
+  /// the inputs. Does nothing if the slice is empty.
   void sum(Communicator::Parts parts, const Slice& slice, const Tensor& output) {
     if (slice.count == 0) return;
     const auto inputs = inputs_here(parts, slice);
@@ -48,8 +49,8 @@ class Member {
 
  private:
   using Size = std::tuple<DType, std::int64_t, std::size_t>;  // dtype, elements, number of inputs
-  /// The most kernels that are kept. Before one more is made all are dropped, so that changing sizes do not fill the
-  /// memory.
+  /// The largest number of kernels in kernels_. kernel_of() drops all of them before it makes one more, so that calls
+  /// of ever new sizes do not fill the memory.
   static constexpr std::size_t kMostKernels = 256;
 
   std::vector<Tensor> inputs_here(Communicator::Parts parts, const Slice& slice) {
@@ -70,8 +71,8 @@ class Member {
     return inputs;
   }
 
-  /// Returns the kernel that adds inputs of this size. It is made when the size is first used, and may need a larger
-  /// scratch_, which all kernels share.
+  /// Returns the kernel that adds inputs of `size`. If kernels_ does not have it, makes it, and replaces scratch_,
+  /// which all kernels share, by a larger tensor if the kernel needs more scratch memory.
   Kernel& kernel_of(const Size& size) {
     if (kernels_.size() >= kMostKernels && !kernels_.contains(size)) kernels_.clear();
     auto& kernel = kernels_[size];
@@ -91,9 +92,10 @@ class Member {
   Tensor scratch_, staging_;
 };
 
-/// See make_device_group. An all_reduce has two rounds: first every device sums one slice of the tensors of all ranks
-/// into the tensor of its first rank; then every device copies the other devices' slices into that tensor, and the
-/// whole tensor to its other ranks.
+/// A Communicator all of whose ranks are in this process, each on a device; several ranks may share a device. begin()
+/// launches a whole collective on the streams of the devices. An all_reduce has two rounds: first every device sums one
+/// slice of the tensors of all ranks into the tensor of its first rank; then every device copies the other devices'
+/// slices into that tensor, and the whole tensor to its other ranks.
 class DeviceGroup final : public Communicator {
  public:
   DeviceGroup(const std::vector<Device>& devices, const DeviceGroupOptions& options) : watch_(options.limit, {}) {
@@ -187,8 +189,8 @@ class DeviceGroup final : public Communicator {
     }
   }
 
-  /// Returns an event for each rank, by rank, on the device of the rank. When it is done, the work of all devices is
-  /// done, so no rank reads the tensors any more.
+  /// Returns, by rank, an event on the device of each rank. Each event is done when all work launched so far on all
+  /// devices is done, so that no device reads the tensors any more.
   std::vector<Event> all_done() {
     const auto record = [&] {
       std::vector<Event> events;

@@ -4,7 +4,8 @@
 
 namespace troupe::device {
 
-/// A collective whose work is launched on all devices of this process.
+/// A collective that is completely launched on the streams of all devices of this process. Nothing is left for
+/// advance() to do; the events of done() say when the devices have completed the collective.
 class LaunchedWork final : public Work, public Watched {
  public:
   /// `local` has the ranks of this process, `ranks` is the number of all ranks; both only name ranks in error texts.
@@ -26,7 +27,8 @@ class LaunchedWork final : public Work, public Watched {
   const int ranks_;
 };
 
-/// Returns `rank 1 (cuda:1)`, or `ranks 1 (cuda:1) and 2 (cuda:2)`.
+/// Names ranks with their devices: returns `rank 1 (cuda:1)` for one rank, or `ranks 1 (cuda:1) and 2 (cuda:2)` for
+/// two.
 std::string names_of(const std::vector<DeviceRank>& ranks);
 /// Names the ranks below `ranks` that are not in `local`: returns `rank 1`, or `ranks 2 and 3`.
 std::string names_of_others(const std::vector<DeviceRank>& local, int ranks);

@@ -43,8 +43,8 @@ void write(const std::string& path, const std::vector<std::byte>& bytes) {
   if (error) throw Error("share", "'" + path + "' cannot be made: " + error.message());
 }
 
-/// The first message of a rank to rank 0, by which rank 0 tells ranks from other programs that connect. Rank 0 answers
-/// with the same struct before it sends the bytes.
+/// The message that a rank sends to rank 0 first. It lets rank 0 distinguish ranks from other programs that connect.
+/// Rank 0 answers with the same struct before it sends the bytes.
 struct Greeting {
   std::array<char, 8> word{'t', 'r', 'o', 'u', 'p', 'e', '/', '1'};
   std::uint32_t number = 0;  // in the message: the rank; in the answer: the number of bytes
@@ -62,7 +62,8 @@ class Socket {
   explicit operator bool() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
 
-  /// Waits until the socket is ready for `events`. Returns false if the deadline passes first, or if poll() fails.
+  /// Waits until the socket is ready for `events`, which are flags of poll(). Returns false if the deadline passes
+  /// first, or if poll() fails.
   bool wait(short events, Clock::time_point deadline) const {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd entry{descriptor_, events, 0};
@@ -125,8 +126,9 @@ Socket listen_at(const std::string& address, int ranks) {
   throw Error("share", "rank 0 cannot listen at '" + address + "': " + reason);
 }
 
-/// Sends the bytes to a visitor. Returns the visitor's rank, or -1 if the visitor is no rank of the group or does not
-/// have all bytes by the deadline.
+/// Serves a visitor, a program that has connected to rank 0: receives its greeting and sends the answer and the bytes.
+/// Returns the visitor's rank, or -1 if the visitor is no rank of the group, the connection fails, or the bytes are not
+/// sent by the deadline.
 int serve(const Socket& visitor, int ranks, const std::vector<std::byte>& bytes, Clock::time_point deadline) {
   Greeting greeting;
   const Greeting answer{.number = static_cast<std::uint32_t>(bytes.size())};
@@ -163,8 +165,8 @@ bool connect_to(const Socket& socket, const addrinfo& at, Clock::time_point dead
          getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
-/// Asks rank 0 at an address for the bytes. Returns no bytes if rank 0 does not listen there yet, or if the answer is
-/// not complete and correct by the deadline.
+/// Asks rank 0 at an address for the bytes. Returns an empty vector if connecting fails or takes longer than 1 second,
+/// or if the answer is not complete and correct by the deadline.
 std::vector<std::byte> ask(const addrinfo& at, int rank, Clock::time_point deadline) {
   const Socket peer(socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol));
   // Connecting takes at most 1 second, so that an address that never answers leaves time for the host's other

@@ -7,15 +7,16 @@
 
 namespace troupe {
 
-/// The communicators from which make_hierarchical_communicator() makes one over several machines, for one rank.
+/// The communicators of one rank from which make_hierarchical_communicator() makes a communicator over several
+/// machines.
 struct Hierarchy {
-  /// The machine of every rank, by rank.
+  /// The number of the machine of every rank, by rank.
   std::vector<int> machine_of;
   /// A communicator of all ranks. It does all collectives except all_reduce and broadcast, and passes messages.
   std::shared_ptr<Communicator> all;
-  /// Two communicators of the ranks of this machine in ascending order. `inside` does the first stage: sums, and
-  /// broadcasts from a root on this machine. `spread` does the last: it broadcasts the results of `across`. Null if the
-  /// rank is alone on its machine.
+  /// Two communicators of the ranks of this machine in ascending order. `inside` does the first stage: it sums, or
+  /// broadcasts from a root on this machine. `spread` does the last stage: it broadcasts the results of `across`. Both
+  /// are null if the rank is alone on its machine.
   std::shared_ptr<Communicator> inside, spread;
   /// A communicator of the first rank of every machine, in ascending order of these ranks. Null on all other ranks.
   std::shared_ptr<Communicator> across;
@@ -25,8 +26,9 @@ struct Hierarchy {
 };
 
 /// Makes a communicator that sums and broadcasts inside a machine first, then between machines, so that a tensor
-/// crosses the network once for each machine and not for each rank. A sum is the sum of the machines' sums. Both are in
-/// rank order if the parts sum in rank order. Throws Error if the parts do not fit together.
+/// crosses the network once for each machine and not for each rank. A sum over all ranks is the sum of the machines'
+/// sums. If `inside` and `across` sum in rank order, a machine's sum adds its ranks in ascending order, and the whole
+/// sum adds the machines in the order of their first ranks. Throws Error if the communicators do not fit `machine_of`.
 std::shared_ptr<Communicator> make_hierarchical_communicator(Hierarchy hierarchy);
 
 }  // namespace troupe

@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-/// The groups from which make_hierarchical_device_group() makes one over several processes, for one process.
+/// The communicators of one process from which make_hierarchical_device_group() makes a group of devices over several
+/// processes.
 struct DeviceHierarchy {
-  /// The process of every rank, by rank.
+  /// The number of the process of every rank, by rank.
   std::vector<int> process_of;
   /// A group of the ranks of this process on their devices, numbered from 0 in ascending order.
   std::shared_ptr<Communicator> inside;
@@ -24,9 +25,9 @@ struct DeviceHierarchy {
   std::shared_ptr<Communicator> machine = {};
 };
 
-/// Makes a group that sums on the devices of every process, or of every machine with `machine`, and then adds these
-/// sums through memory of the host. A sum has the same bits on all ranks and from run to run. Throws Error if the parts
-/// do not fit together.
+/// Makes a group of devices over several processes. It sums on the devices of every process, or of every machine if
+/// DeviceHierarchy::machine is set, and then adds these sums through memory of the host. A sum has the same bits on all
+/// ranks and from run to run. Throws Error if the communicators do not fit `process_of`.
 std::shared_ptr<Communicator> make_hierarchical_device_group(DeviceHierarchy hierarchy);
 
 }  // namespace troupe

@@ -19,15 +19,16 @@ class HierarchicalWork final : public StagedWork {
 
   const Event& done(std::size_t local) const override { return staged_->done.at(local); }
   std::string waits_for(std::size_t /*local*/) const override { return staged_->description(); }
-  /// Does nothing: the work belongs to several ranks, and one rank may destroy its origin while others advance the
-  /// work.
+  /// Does nothing. All ranks of this process share the work, and the rank that owns `origin` may destroy it while other
+  /// ranks still advance the work.
   void set_origin(const Failure* /*origin*/) override {}
 
  private:
   std::shared_ptr<StagedParts> staged_;
 };
 
-/// The device of the first local rank, which exchanges tensors with the host. Throws Error if a group is missing.
+/// Returns the device of the first local rank, which exchanges tensors with the host. Throws Error if `inside` or
+/// `across` is null.
 Device first_device(const DeviceHierarchy& parts) {
   if (!parts.inside || !parts.across)
     throw Error("communicator", "a hierarchy of devices needs a group inside the process and one across processes");
@@ -76,7 +77,7 @@ std::shared_ptr<Work> HierarchicalGroup::begin(CollectiveKind kind, Parts parts,
 std::shared_ptr<Work> HierarchicalGroup::begin_stages(const CallSignature& call, Parts parts) {
   const auto staged =
       std::make_shared<StagedParts>(queue_, to_string(call) + " (collective " + std::to_string(number_++) + ")", parts);
-  // The work holds the group through this function.
+  // The work keeps this function, and with it a handle of the group.
   const auto give_up = [group = shared_from_this()](const FailurePtr& failure) { group->watch_.fail(failure); };
   const auto work = std::make_shared<HierarchicalWork>(stages_of(call, staged), give_up, staged);
   watch_.add(staged);

@@ -14,9 +14,9 @@
 
 namespace troupe::device {
 
-/// The tensors and events of a collective that has several stages. The stages, which run one after the other, change
-/// this object. The group's watch holds it in place of the collective's work, which holds the group: the watch is a
-/// member of the group and must not keep it alive.
+/// The tensors and events of one collective of a HierarchicalGroup. The stages of the collective, which run one after
+/// the other, change this object. The group's watch_ holds this object, not the work of the collective: the work holds
+/// a handle of the group, and watch_, a member of the group, must not keep the group alive.
 struct StagedParts final : Watched {
   StagedParts(std::shared_ptr<hierarchy::StageQueue> stage_queue, std::string what, Communicator::Parts given)
       : Watched(std::move(what), given),
@@ -29,11 +29,11 @@ struct StagedParts final : Watched {
   std::string description() const override;
 
   const std::shared_ptr<hierarchy::StageQueue> queue;
-  std::weak_ptr<hierarchy::StagedCollective> collective;  // its state in the queue; set when the work is made
+  std::weak_ptr<hierarchy::StagedCollective> collective;  // state in `queue`; set when the work is made
   /// The parts that the caller gave; dropped once the last stage is launched.
   std::vector<Part> parts;
-  /// One part for each local rank, whose input the devices sum or broadcast in place: the caller's input, the output of
-  /// an all_gather, or the scratch memory of a reduce_scatter or a scatter.
+  /// One part for each local rank. Its input is the tensor that the devices sum or broadcast in place: the caller's
+  /// input, the output of an all_gather, or the scratch memory of a reduce_scatter or a scatter.
   std::vector<Part> in_place;
   std::shared_ptr<Buffer> sent, received;
   std::vector<std::shared_ptr<Buffer>> scratch;  // by local rank
@@ -41,9 +41,12 @@ struct StagedParts final : Watched {
   std::atomic<bool> is_launched = false;
 };
 
-/// See make_hierarchical_device_group. Every collective has three stages. In the first, the devices do the collective
-/// inside this process or machine and copy the result to the host; in the second, the processes do it on host memory;
-/// in the third, the result is copied to the first device, which broadcasts it to the other devices of the process.
+/// The Communicator that make_hierarchical_device_group() makes. Every collective has three stages. In the first, the
+/// devices of this process or machine sum or, in the process of the root, broadcast, and the result is copied to the
+/// host; for an all_gather every device copies its input to the host. In the second, the processes do the collective on
+/// memory of the host. In the third, the result is copied to the first device of the process, which broadcasts it to
+/// the other devices; after a broadcast or scatter, the process of the root leaves this out. A reduce_scatter or a
+/// scatter works in scratch memory, from which every rank then copies its part to its output.
 class HierarchicalGroup final : public Communicator, public std::enable_shared_from_this<HierarchicalGroup> {
  public:
   explicit HierarchicalGroup(DeviceHierarchy parts);
@@ -60,7 +63,8 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
 
  private:
   /// The scratch memory of a local rank, and its streams for copies: `down` from the device to the host, `up` from the
-  /// host to the device. There are two, so that a copy up does not wait for the copy down of a later collective.
+  /// host to the device. These are two streams, so that a copy up does not wait for the copy down of a later
+  /// collective.
   struct Lane {
     std::unique_ptr<Stream> down, up;
     Buffers scratch;
@@ -70,13 +74,13 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::shared_ptr<Work> begin_stages(const CallSignature& call, Parts parts);
   void release(const FailurePtr& failure);
 
-  // The functions of the stages, in hierarchical_stages.cpp. The queue calls one stage at a time.
+  // The functions that make or run stages, in hierarchical_stages.cpp. queue_ runs one stage at a time.
   hierarchy::Stages stages_of(const CallSignature& call, const Staged& staged);
   hierarchy::Stages sum_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages broadcast_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages gather_stages(const CallSignature& call, const Staged& staged);
-  /// Makes the stages of a reduce_scatter or a scatter from `in_place`, the stages of an all_reduce or a broadcast.
-  /// These work in scratch memory, from which every rank copies its part to its output.
+  /// Makes the stages of a reduce_scatter or a scatter from `in_place`, the stages of an all_reduce or a broadcast. The
+  /// stages work in scratch memory, from which every rank copies its part to its output.
   hierarchy::Stages in_scratch(const CallSignature& call, const Staged& staged, hierarchy::Stages in_place);
   std::shared_ptr<Work> sum_and_fetch(const Staged& staged);
   std::shared_ptr<Work> pass_on_and_fetch(const Staged& staged, int root);
@@ -91,7 +95,7 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::shared_ptr<Work> fetch(const Staged& staged);
   std::shared_ptr<Work> fetched(const Staged& staged);
   /// Broadcasts the tensor of the first local rank to the other local ranks, after the copies on lanes_[0].up, which
-  /// write it from the host memory `source`.
+  /// write this tensor from the host memory `source`.
   void pass_on(const Staged& staged, Buffer& source);
   std::shared_ptr<Work> launched(const Staged& staged);
 

@@ -7,7 +7,8 @@ namespace {
 
 using hierarchy::Stages;
 
-/// Work that is complete when an event of a device is done. Rethrows the error of the device's work before the event.
+/// Work that is complete when an event of a device is done. advance() rethrows the error of the work that the device
+/// did before the event.
 class EventWork final : public Work {
  public:
   explicit EventWork(Event event) : event_(std::move(event)) {}
@@ -32,7 +33,7 @@ void launch_copy(Stream& stream, const Tensor& from, const Tensor& to) {
   if (from.bytes() > 0) stream.copy(to.address(), from.address(), from.bytes());
 }
 
-/// A view of `count` bytes of a tensor, from byte `first` on, as a uint8 tensor.
+/// Returns a view of `count` bytes of a tensor, from byte `first` on, as a uint8 tensor.
 Tensor bytes_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   return tensor.view(Shape{count}, DType::uint8, static_cast<std::size_t>(first));
 }
@@ -76,8 +77,8 @@ Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Stag
 }
 
 Stages HierarchicalGroup::gather_stages(const CallSignature& call, const Staged& staged) {
-  // Every process sends as many bytes as the one with the most ranks, because the inputs of an all_gather have one
-  // size.
+  // Every process sends as many bytes as the process with the most ranks, because all inputs of an all_gather must have
+  // the same size.
   const auto sent = call.elements * static_cast<std::int64_t>(size_of(call.dtype)) * layout_.most_ranks();
   return {[=, this] { return fetch_all(staged); },
           [=, this] {
@@ -203,9 +204,9 @@ void HierarchicalGroup::pass_on(const Staged& staged, Buffer& source) {
   note_launched(staged, *work);
 }
 
-/// Ends the last stage once all is launched: copies results from scratch memory to the outputs, if scratch memory is
-/// used, and drops the handles of the caller's tensors. The caller may check that none is left when the work is
-/// complete.
+/// Ends the last stage of a collective. If the collective works in scratch memory, launches the copies from there to
+/// the outputs. Drops the handles of the caller's tensors, because the caller may check that none is left when the work
+/// is complete, and the buffers.
 std::shared_ptr<Work> HierarchicalGroup::launched(const Staged& staged) {
   if (!staged->scratch.empty()) put_slices(staged);
   staged->parts.clear();

@@ -7,7 +7,8 @@
 namespace troupe::hierarchy {
 
 /// The distribution of the ranks of a group over processes or machines, which are numbered in the order of their first
-/// ranks: `outer` is the number of a process or machine, `inner` the number of a rank among the ranks there.
+/// ranks: `outer` is the number of a process or machine, `inner` the number of a rank among the ranks of its process or
+/// machine, in ascending order.
 class Layout {
  public:
   /// `outer_of` has the number or the name of the process or machine of each rank.
@@ -30,7 +31,7 @@ class Layout {
   int outer_count() const { return static_cast<int>(ranks_.size()); }
   const std::vector<int>& ranks_of(int outer) const { return ranks_[static_cast<std::size_t>(outer)]; }
   int outer(int rank) const { return places_[static_cast<std::size_t>(rank)].outer; }
-  /// The number of the process or machine of every rank.
+  /// Returns the number of the process or machine of every rank, by rank.
   std::vector<int> numbers() const {
     std::vector<int> numbers;
     for (const auto& place : places_) numbers.push_back(place.outer);

@@ -45,7 +45,8 @@ void StageQueue::fail(const FailurePtr& failure) {
   for (const auto& listener : waiting) listener();
 }
 
-/// Begins the next stage in which this rank has a part, if all earlier collectives have begun that stage.
+/// Begins the next stage in which this process has a part, if all earlier collectives have begun or skipped that stage.
+/// Skips stages without a part of this process.
 void StageQueue::begin_stage(StagedCollective& collective) {
   auto& [number, stages, listeners, on_progress, stage, current] = collective;
   while (!current && stage < kStages && turns_[stage] == number) {
@@ -55,8 +56,8 @@ void StageQueue::begin_stage(StagedCollective& collective) {
       continue;
     }
     current = stages[stage]();
-    // Progress before this call is not lost: the stage is advanced after it, by advance_one(), or, if add() has begun
-    // the stage, when a rank first advances the collective.
+    // Progress of the stage before listen() sets the listener is not lost, because the stage is advanced afterward: by
+    // advance_one(), or, if add() has begun the stage, by the first advance() of the collective.
     current->listen(0, on_progress);
   }
 }
@@ -68,7 +69,8 @@ void StageQueue::advance_one(StagedCollective& collective) {
     ++collective.stage;
     begin_stage(collective);
   }
-  // The stages hold the caller's tensors. The caller may check that no handle is left when the collective is complete.
+  // The functions in `stages` hold the caller's tensors. The caller may check that no handle is left when the
+  // collective is complete.
   if (collective.complete()) collective.stages = {};
 }
 

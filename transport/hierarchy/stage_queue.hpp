@@ -15,11 +15,13 @@ namespace troupe::hierarchy {
 
 inline constexpr std::size_t kStages = 3;
 
-/// A function that begins one stage of a collective. It is empty if this rank has no part in the stage.
+/// A function that begins one stage of a collective and returns the work of the stage. It is empty if this process has
+/// no part in the stage.
 using BeginStage = std::function<std::shared_ptr<Work>()>;
 using Stages = std::array<BeginStage, kStages>;
 
-/// A collective whose stages are collectives of other communicators, one after the other.
+/// A collective that runs as stages, one after the other. A stage is a collective of another communicator, copies
+/// between a device and the host, or both.
 struct StagedCollective {
   std::int64_t number = 0;
   Stages stages;
@@ -32,26 +34,27 @@ struct StagedCollective {
   bool complete() const { return stage == kStages; }
 };
 
-/// The staged collectives of a process that are not complete. All ranks of a communicator must begin its collectives in
-/// the same order. So different stages use different communicators, unless all ranks of a communicator are in this
-/// process, and the collectives begin each stage in the order in which they were added. Thread-safe.
+/// The staged collectives of one communicator, in this process, that are not complete. All ranks of a communicator that
+/// the stages use must begin its collectives in the same order. Therefore the queue begins each stage of its
+/// collectives in the order in which they were added, and no two stages may use the same communicator unless all of its
+/// ranks are in this process. Thread-safe.
 class StageQueue {
  public:
   /// Adds a collective for which `ranks` ranks of this process wait, and begins its first stage if the earlier
-  /// collectives have begun theirs. Rethrows the exception of the stage; the collective is then not added. Throws
+  /// collectives have begun theirs. If a stage throws, rethrows its exception and does not add the collective. Throws
   /// Aborted after fail().
   std::shared_ptr<StagedCollective> add(Stages stages, std::size_t ranks = 1);
   /// Advances all collectives of the queue, the earlier ones first. Returns true if `collective` is complete then.
   /// Calls the listeners of every collective that completes in this call, on this thread. Rethrows the exception of any
   /// of the collectives. Throws Aborted after fail().
   bool advance(const StagedCollective& collective);
-  /// Fails all collectives of the queue, and calls their listeners. add() and advance() throw Aborted from now on. The
-  /// first failure counts.
+  /// Fails all collectives of the queue, and calls their listeners. add() and advance() throw Aborted with `failure`
+  /// from then on. Does nothing after the first call.
   void fail(const FailurePtr& failure);
-  /// Removes a collective. Returns false if it is not complete.
+  /// Removes a collective from the queue. Returns true if the collective is complete.
   bool remove(const StagedCollective& collective);
-  /// Destroys the work of the current stage of a collective that was removed: the work must not write to the caller's
-  /// tensors any more.
+  /// Destroys the work of the current stage of a collective that was removed, so that the work does not write to the
+  /// caller's tensors any more.
   void drop_stage(StagedCollective& collective);
   std::string waits_for(const StagedCollective& collective) const;
 
@@ -66,13 +69,14 @@ class StageQueue {
   Abort abort_;
 };
 
-/// The work of a staged collective.
+/// The Work of a collective in a StageQueue. Several ranks of this process may wait for it.
 class StagedWork : public HostWork {
  public:
   using GiveUp = std::function<void(const FailurePtr& failure)>;
 
-  /// Begins the collective for `ranks` ranks of this process. `give_up` is called if the collective fails, or if the
-  /// work is destroyed before the collective is complete: it must end the waits of the other ranks.
+  /// Begins the collective for `ranks` ranks of this process. `give_up` is called if the constructor or advance()
+  /// throws, or if the work is destroyed before the collective is complete. `give_up` must fail the collective on the
+  /// other ranks.
   StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, GiveUp give_up, std::size_t ranks = 1);
   ~StagedWork() override;
 
@@ -86,8 +90,8 @@ class StagedWork : public HostWork {
   const std::shared_ptr<StagedCollective>& collective() const { return collective_; }
 
  private:
-  /// Calls the function and returns its result. If the function throws, calls give_up_ and rethrows: ranks of other
-  /// machines are no members of the communicator that failed, and hear of the failure through give_up_ alone.
+  /// Calls `function` and returns its result. If `function` throws, calls give_up_ and rethrows: ranks of other
+  /// machines may not belong to the communicator that failed, and learn of the failure through give_up_ alone.
   template <class Function>
   auto or_give_up(Function function);
 

@@ -16,8 +16,9 @@ std::string rank_of_size(const Job& job) {
   return "rank " + std::to_string(job.rank) + " of " + std::to_string(job.world_size);
 }
 
-/// Whether the launcher `source` always sets its variables for each process. If two such launchers contradict each
-/// other, this is an error. Slurm's variables may instead belong to the step in which mpirun runs.
+/// Whether the variables of the launcher `source`, if set, always describe this process. A contradiction between two
+/// such launchers is an error. Other variables may be inherited: those of Slurm may describe the step in which mpirun
+/// runs.
 bool is_definite(const std::string& source) {
   constexpr std::array kDefinite{"TF_CONFIG", "torchrun", "Open MPI", "PMI"};
   return std::ranges::find(kDefinite, source) != kDefinite.end();
@@ -50,7 +51,7 @@ Job job_of_flags(const JobFlags& flags) {
   return job;
 }
 
-/// Throws Error if the address is not host:port.
+/// Throws Error if the address is not host:port with a port from 1 to 65,535.
 void check_address(const std::string& address) {
   const auto colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0) throw Error("cluster", "rendezvous '" + address + "' is not host:port");

@@ -16,7 +16,8 @@ enum class ProcessRole : std::uint8_t {
   evaluator,  ///< computes losses and metrics on data that is not used for training
 };
 
-/// Returns the name of a role in TF_CONFIG: `any`, `chief`, `ps`, `worker`, `evaluator`.
+/// Returns the name of a role: `any`, or the task type in TF_CONFIG, `chief`, `ps` for a server, `worker` or
+/// `evaluator`.
 std::string to_string(ProcessRole role);
 /// Returns the role of that name. Throws Error if there is none.
 ProcessRole process_role_of(const std::string& name);
@@ -25,22 +26,24 @@ ProcessRole process_role_of(const std::string& name);
 struct Job {
   int rank = 0;
   int world_size = 1;
-  /// The rank among the processes of the job on this machine, and their number; -1 if the launcher does not set them.
+  /// The rank of this process among the processes of the job on this machine, and the number of those processes; -1 if
+  /// the launcher does not set them.
   int local_rank = -1;
   int local_size = -1;
   /// The address host:port at which rank 0 accepts the other ranks. May be empty for a job of one process.
   std::string rendezvous = {};
-  /// An id by which rank 0 refuses processes of other jobs that use the same address. May be empty.
+  /// An id by which rank 0 recognizes, and refuses, processes of other jobs that use the same address. May be empty.
   std::string run_id = {};
-  /// The origin of rank and world size: `flags`, or the name of a launcher, such as `TF_CONFIG` or `torchrun`.
+  /// The origin of rank and world size: `flags`, or the name of a launcher, such as `TF_CONFIG` or `torchrun`, or
+  /// `single process` if neither sets them.
   std::string source = "single process";
   ProcessRole role = ProcessRole::any;
 
   bool operator==(const Job&) const = default;
 };
 
-/// The job as given on the command line. Rank and world size must be given together. The other fields, if given,
-/// replace the values of the launcher.
+/// The job as given on the command line. Rank and world size must be given together; then the variables of launchers
+/// are ignored. The other fields, if given, replace the values of the launcher.
 struct JobFlags {
   std::optional<int> rank = {};
   std::optional<int> world_size = {};
@@ -49,15 +52,15 @@ struct JobFlags {
   std::optional<ProcessRole> role = {};
 };
 
-/// Returns the value of an environment variable; nothing if it is not set.
+/// A function that returns the value of an environment variable; nothing if the variable is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-/// Returns the environment of this process.
+/// Returns a function that reads the environment of this process.
 Environment process_environment();
 
-/// Returns the job of the flags if they have a rank, else that of the first launcher that has set its variables, in
-/// this order: TF_CONFIG, torchrun, Open MPI, PMI (MPICH, Intel MPI), a Slurm step, LSF, Horovod, RANK and WORLD_SIZE
+/// Returns the job of the flags if they have a rank, else the job of the first launcher in this order whose variables
+/// are set: TF_CONFIG, torchrun, Open MPI, PMI (MPICH, Intel MPI), a Slurm step, LSF, Horovod, RANK and WORLD_SIZE
 /// alone; else a job of one process. Throws Error if a flag or a variable is malformed, if launchers contradict each
-/// other, or if several processes have no address to meet at.
+/// other, or if a job of several processes has no rendezvous address.
 Job resolve_job(const JobFlags& flags = {}, const Environment& environment = process_environment());
 
 /// Returns the job as a text such as `rank 1 of 4 (Open MPI), rendezvous 127.0.0.1:20311`.

@@ -20,7 +20,8 @@ std::optional<Job> resolve_torchrun(const Environment& environment) {
                     "there are only " + variables.text("LOCAL_WORLD_SIZE") + " on this machine (LOCAL_WORLD_SIZE)");
   const auto run_id = environment("TORCHELASTIC_RUN_ID").value_or("none");
   job.run_id = run_id + "/" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  // The agent of torchrun may listen at MASTER_PORT itself. The rendezvous then uses the next port.
+  // The agent of torchrun may itself listen at MASTER_PORT, as TORCHELASTIC_USE_AGENT_STORE says. The rendezvous then
+  // uses the next port.
   const bool port_in_use = environment("TORCHELASTIC_USE_AGENT_STORE").value_or("False") == "True";
   job.rendezvous = master_address(environment, port_in_use ? 1 : 0).value_or("");
   return job;
@@ -39,19 +40,19 @@ std::optional<Job> resolve_open_mpi(const Environment& environment) {
   return job;
 }
 
-/// Resolves processes that MPICH's hydra or Intel MPI has started.
+/// Resolves the job of a process that MPICH's hydra or Intel MPI has started.
 std::optional<Job> resolve_pmi(const Environment& environment) {
   const LauncherVariables variables(environment, "PMI");
   if (!variables.has("PMI_RANK") && !variables.has("PMI_SIZE")) return std::nullopt;
   auto job = variables.job("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
-  // The run id is the address in PMI_PORT, which differs in every run.
+  // The run id is the address in PMI_PORT, which differs in every run, or else the value of PMI_ID.
   job.run_id = environment("PMI_PORT").value_or(environment("PMI_ID").value_or(""));
   job.rendezvous = meeting_place(environment, job);
   return job;
 }
 
-/// Slurm numbers the steps of batch scripts and interactive shells from here on. Steps with lower numbers are those of
-/// srun.
+/// The smallest number that Slurm gives to the steps of batch scripts and interactive shells. The steps of srun have
+/// lower numbers.
 constexpr std::int64_t kFirstSpecialStep = 4'294'967'280;
 
 bool is_slurm_step(const Environment& environment) {
@@ -60,7 +61,7 @@ bool is_slurm_step(const Environment& environment) {
   return step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep;
 }
 
-/// Resolves processes that srun has started, as the whole Slurm job or as one step of it.
+/// Resolves the job of a process that srun has started, as the whole Slurm job or as one step of it.
 std::optional<Job> resolve_slurm(const Environment& environment) {
   if (!is_slurm_step(environment)) return std::nullopt;
   const LauncherVariables variables(environment, "Slurm");
@@ -84,7 +85,7 @@ std::optional<Job> resolve_slurm(const Environment& environment) {
   return job;
 }
 
-/// Returns the first line of LSF's rank file, which names the host of rank 0.
+/// Returns the first line of LSF's rank file at `path`, which names the host of rank 0. Throws Error if there is none.
 std::string first_host(const std::string& path) {
   std::ifstream file(path);
   std::string host;
@@ -93,7 +94,7 @@ std::string first_host(const std::string& path) {
   return host;
 }
 
-/// Resolves processes that jsrun has started.
+/// Resolves the job of a process that jsrun, the launcher of LSF, has started.
 std::optional<Job> resolve_lsf(const Environment& environment) {
   const LauncherVariables variables(environment, "LSF");
   if (!variables.has("JSM_NAMESPACE_SIZE")) return std::nullopt;
@@ -113,8 +114,8 @@ std::optional<Job> resolve_horovod(const Environment& environment) {
   return job;
 }
 
-/// Resolves processes that have RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Kubeflow's PyTorchJob and many
-/// scripts set them.
+/// Resolves the job of a process that has RANK and WORLD_SIZE, as Kubeflow's PyTorchJob and many scripts set them,
+/// usually with MASTER_ADDR and MASTER_PORT.
 std::optional<Job> resolve_rank_variables(const Environment& environment) {
   const LauncherVariables variables(environment, "RANK");
   if (!variables.has("RANK") || !variables.has("WORLD_SIZE")) return std::nullopt;

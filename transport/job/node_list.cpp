@@ -6,7 +6,8 @@ namespace {
 
 constexpr std::size_t kMaxHosts = 65'536;
 
-/// Splits a list at the commas that are outside of brackets.
+/// Splits a list at the commas that are outside of brackets. Throws Error, with `name` and `text`, if its brackets do
+/// not match.
 std::vector<std::string> split_outside_brackets(const std::string& name, const std::string& text) {
   std::vector<std::string> items(1);
   bool inside = false;
@@ -27,7 +28,8 @@ std::string padded(std::int64_t number, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), '0') + text : text;
 }
 
-/// Returns the numbers of the ranges in one bracket, with their leading zeros: `10,20-22` is 10, 20, 21, 22.
+/// Returns the numbers of the ranges in one bracket, with their leading zeros: `08,20-22` is 08, 20, 21, 22. Throws
+/// Error, with `name` and `text`, if a range is malformed, empty or too large.
 std::vector<std::string> expand_ranges(const std::string& name, const std::string& text, const std::string& ranges) {
   std::vector<std::string> numbers;
   for (const auto& range : split_outside_brackets(name, ranges)) {
@@ -43,8 +45,8 @@ std::vector<std::string> expand_ranges(const std::string& name, const std::strin
   return numbers;
 }
 
-/// Adds the hosts of one item of a list to `hosts`. The item is `done`, in which all brackets are expanded, followed by
-/// `rest`.
+/// Adds the hosts of one item of a list to `hosts`. The item is `done`, which has no brackets any more, followed by
+/// `rest`, whose brackets are still to be expanded. `name` and `text`, the variable and its value, are for error texts.
 void expand(const std::string& name, const std::string& text, const std::string& done, const std::string& rest,
             std::vector<std::string>& hosts) {
   const auto open = rest.find('[');

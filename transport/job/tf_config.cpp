@@ -11,8 +11,9 @@ namespace {
 
 constexpr const char* kName = "TF_CONFIG";
 
-/// Returns the addresses of the tasks of one type, by index; none if the cluster has no such tasks. A cluster with
-/// dynamic workers has a map from index to address in place of a list.
+/// Returns the addresses of the tasks of one type in `cluster`, by index; none if it has no such tasks. The tasks are a
+/// list of addresses or, in a cluster with dynamic workers, a map from index to address. `text`, the whole TF_CONFIG,
+/// is for error texts.
 std::vector<std::string> addresses(const nlohmann::json& cluster, const std::string& type, const std::string& text) {
   if (!cluster.contains(type)) return {};
   const auto& tasks = cluster[type];
@@ -29,7 +30,7 @@ std::vector<std::string> addresses(const nlohmann::json& cluster, const std::str
   return addresses_of_type;
 }
 
-/// The types of tasks with their roles, in the order of their ranks. `master` is the older name of the chief.
+/// The types of tasks with their roles. Ranks are given to tasks in this order. `master` is the older name of `chief`.
 constexpr std::array<std::pair<const char*, ProcessRole>, 5> kTypes{{{"chief", ProcessRole::chief},
                                                                      {"master", ProcessRole::chief},
                                                                      {"worker", ProcessRole::worker},
@@ -39,7 +40,7 @@ constexpr std::array<std::pair<const char*, ProcessRole>, 5> kTypes{{{"chief", P
 /// The tasks of all types in a cluster.
 struct Tasks {
   std::vector<std::string> addresses;                                  // by rank
-  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // first rank, number of tasks
+  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // by type: first rank and number of tasks
 };
 
 Tasks tasks_of(const nlohmann::json& cluster, const std::string& text) {
@@ -55,8 +56,8 @@ Tasks tasks_of(const nlohmann::json& cluster, const std::string& text) {
   return tasks;
 }
 
-/// Returns the role of a task of that type. The role is `any` in a cluster without parameter servers and evaluators,
-/// because all its processes do the same.
+/// Returns the role of a task of that type. In a cluster without parameter servers and evaluators the role is `any`,
+/// because all processes do the same.
 ProcessRole role_of(const std::string& type, const Tasks& tasks) {
   if (tasks.of_type.at("ps").second == 0 && tasks.of_type.at("evaluator").second == 0) return ProcessRole::any;
   return std::ranges::find(kTypes, type, [](const auto& entry) { return std::string(entry.first); })->second;
@@ -94,7 +95,7 @@ std::optional<Job> resolve_tf_config(const Environment& environment) {
   if (!text || text->empty()) return std::nullopt;
   try {
     const auto config = nlohmann::json::parse(*text);
-    // A program that runs alone, or an evaluator, may have a configuration without a cluster, which describes no job.
+    // A configuration without a cluster describes no job: a program that runs alone, or an evaluator, may have one.
     if (config.is_object() && (!config.contains("cluster") || config["cluster"].empty())) return std::nullopt;
     return parse(config, *text);
   } catch (const nlohmann::json::exception& error) {

@@ -9,15 +9,16 @@ namespace troupe::linked {
 
 namespace {
 
-// Chunks are summed in pieces of this size. The piece of the sum and one of an input stay in a core's cache together,
-// so each input is read once from memory, or from another process.
+// Chunks are summed in pieces of this size. A piece of the sum and a piece of an input fit into a core's cache
+// together, so each input is read only once from memory or from another process.
 constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
 std::int64_t elements_per_chunk(DType dtype) {
   return static_cast<std::int64_t>(kChunkBytes / size_of(dtype));
 }
 
-/// Memory for a piece, number 0 or 1, of the calling thread.
+/// Returns memory of the calling thread for one piece: number 0 is for the sum, number 1 for an input that cannot be
+/// read in place.
 std::byte* piece_memory(std::size_t which) {
   struct alignas(64) Piece {
     std::byte bytes[kPieceBytes];
@@ -26,8 +27,7 @@ std::byte* piece_memory(std::size_t which) {
   return pieces[which].bytes;
 }
 
-/// The bytes of the payload if they are in memory and aligned for the dtype, else null. Payloads that arrived in one
-/// message may be unaligned.
+/// Returns the bytes of the payload if they are in memory of this process and aligned for the dtype, else null.
 const std::byte* aligned_local(const IncomingPayload& payload, DType dtype) {
   const auto* local = payload.local();
   return reinterpret_cast<std::uintptr_t>(local) % size_of(dtype) == 0 ? local : nullptr;

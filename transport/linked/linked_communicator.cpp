@@ -10,8 +10,8 @@ using linked::kSmallBytes;
 using linked::RankState;
 using linked::Steps;
 
-/// A function for Steps::combine that adds the chunks of all ranks in rank order, and writes the sum to the same place
-/// of `output`. `input` has the elements of this rank.
+/// Returns a function for Steps::combine that adds the chunks of all ranks in rank order, and writes the sum to the
+/// same place of `output`. `input` has the elements of this rank.
 auto sum_of(const Tensor& input, const Tensor& output, int rank) {
   return [input, output, rank](const Slice& chunk, const Inputs& inputs) {
     linked::sum(inputs, rank, part_of(input, chunk), part_of(output, chunk));
@@ -26,7 +26,8 @@ Steps sum_everywhere(const Tensor& tensor, int rank) {
           .combine = sum_of(tensor, tensor, rank)};
 }
 
-/// The steps of an all_reduce in which every rank sums one slice, then sends it to all.
+/// The steps of an all_reduce in which every rank sums one slice over all ranks, then sends the summed slice to all
+/// other ranks.
 Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
   const auto local_slice = slice(rank);
@@ -45,6 +46,7 @@ Steps sum_parts(const PartFor& part_for, const Tensor& output, int rank) {
 }
 
 /// The steps of a broadcast or a scatter: the root sends `part_for(rank)` to every rank, which copies it to `place`.
+/// The other ranks send empty parts. The root of a broadcast copies nothing.
 template <class PartFor>
 Steps copy_from_root(const PartFor& part_for, const Tensor& place, int rank, const CallSignature& call) {
   const auto root = call.root;

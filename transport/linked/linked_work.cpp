@@ -8,7 +8,7 @@ namespace troupe::linked {
 
 namespace {
 
-/// A collective in which every rank sends to every other.
+/// The work of one rank in a collective in which every rank sends a part, which may be empty, to every other rank.
 class LinkedWork final : public NumberedWork {
  public:
   LinkedWork(std::shared_ptr<RankState> rank_state, const CallSignature& call, Steps steps)
@@ -62,7 +62,8 @@ class LinkedWork final : public NumberedWork {
 
   void release() override { steps_ = {}; }
 
-  /// Sends the inputs that were not sent yet: small parts at once, large ones to the ranks that are ready for them.
+  /// Sends the inputs that were not sent yet: parts of at most kEagerBytes at once, larger parts to the ranks whose
+  /// frame of type collective_ready has arrived.
   void send_inputs() {
     const auto& ready = arrived().ready;
     for (const int to : state().others()) {
@@ -72,8 +73,8 @@ class LinkedWork final : public NumberedWork {
       input_sent_[to] = true;
       for (std::size_t number = 0; number < chunks_of(part.elements()); ++number) {
         const auto chunk = part_of(part, chunk_of(part.elements(), number));
-        // With results, the work need not wait until the inputs are read: a rank that has sent its result has read its
-        // inputs.
+        // In a collective with phase `results` the work does not wait until other ranks have read the inputs: a rank
+        // that has sent its result has read them.
         if (steps_.result_of)
           send_unawaited(to, inputs, chunk);
         else
@@ -82,7 +83,8 @@ class LinkedWork final : public NumberedWork {
     }
   }
 
-  /// Combines the chunks that have come from all ranks that send them. Returns true once all chunks are combined.
+  /// Combines, in order, the chunks that have come from all ranks that send them, up to the first chunk that a rank has
+  /// not sent. Returns true once all chunks are combined.
   bool combine_chunks() {
     auto& parts = arrived().parts[inputs];
     for (; combined_ < chunks_; ++combined_) {

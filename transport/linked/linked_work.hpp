@@ -6,23 +6,27 @@
 
 namespace troupe::linked {
 
-/// The messages and computations of one rank in a collective. A part is all that one rank sends to another in a phase.
-/// It is cut in chunks; sender and receiver compute the same chunks from the number of its elements.
+/// The messages and computations of one rank in a collective. A collective has the phase `inputs`, in which ranks send
+/// elements of their inputs, and perhaps the phase `results`, in which they send elements that they have computed. A
+/// part is all that one rank sends to another in a phase. A part is cut into chunks; sender and receiver compute the
+/// same chunks from the number of its elements.
 struct Steps {
-  /// For phase `inputs`: the part that this rank sends to rank `to`, and the number of elements of the part from rank
-  /// `from`, which may be this rank itself.
+  /// Two functions for phase `inputs`. input_for() returns the part that this rank sends to rank `to`. elements_from()
+  /// returns the number of elements of the part from rank `from`, which may be this rank itself.
   std::function<Tensor(int to)> input_for;
   std::function<std::int64_t(int from)> elements_from;
-  /// Called once a chunk has come from every rank that sends it. `chunk` has its place in the parts, `inputs` its
-  /// payloads. Empty if the payloads are not used.
+  /// Called for each chunk of phase `inputs`, in order, once the chunk has come from every other rank that sends it.
+  /// `chunk` is the range of the chunk in the parts, `inputs` has its payloads. Empty if the payloads are not used.
   std::function<void(const Slice& chunk, const Inputs& inputs)> combine;
-  /// The tensor for the part that rank `from` sends to all ranks in phase `results`. A chunk of this rank's part is
-  /// sent as soon as it is combined. Empty if the collective has no such phase.
+  /// Returns the tensor for the part that rank `from` sends to all ranks in phase `results`: this rank sends the tensor
+  /// if it is rank `from`, and else receives into it. A chunk of this rank's part is sent as soon as combine() has
+  /// returned for it. Empty if the collective has no phase `results`.
   std::function<Tensor(int from)> result_of;
 };
 
-/// Begins a collective in which every rank sends to every other. Throws Aborted if another rank is known to have begun
-/// another collective in its place, or if the group was given up.
+/// Begins a collective in which every rank sends a part, which may be empty, to every other rank. Throws Aborted if
+/// another rank is known to have begun another collective with the same number, or if the group was given up, which
+/// means that RankState::abort() has ended it.
 std::shared_ptr<Work> begin_linked(std::shared_ptr<RankState> state, const CallSignature& signature, Steps steps);
 
 /// Begins an all_reduce in which slices go round the ring of N ranks: in step s, from 0 on, rank r sends slice r - s to

@@ -6,8 +6,8 @@ namespace troupe::linked {
 
 namespace {
 
-/// The handle of the guard that the frames of one work hold. When the last frame has dropped it and `awaited` is true,
-/// the listeners are called, because the work may be complete.
+/// Returns a handle of `guard` for the frames of one work. When the last frame drops the handle and `awaited` is true,
+/// the listeners of `state` are called, because the work may be complete.
 std::shared_ptr<const PayloadGuard> held_by_frames(std::shared_ptr<PayloadGuard> guard,
                                                    std::shared_ptr<std::atomic<bool>> awaited,
                                                    std::weak_ptr<RankState> state) {
@@ -92,7 +92,8 @@ void NumberedWork::send_to_all(Phase phase, const Tensor& payload) {
     for (const int to : state_->others()) send(to, phase, payload);
     return;
   }
-  // The copy has a guard of its own, so it stays valid as long as a frame holds it, even if the collective fails.
+  // The copy has a guard that the destructor does not withdraw, so it stays valid as long as a frame holds it, even if
+  // the collective fails.
   const auto frame = frame_of(phase, payload.clone(), std::make_shared<PayloadGuard>());
   for (const int to : state_->others()) state_->send(to, frame);
 }

@@ -9,17 +9,19 @@
 
 namespace troupe::linked {
 
-/// The base of works on linked ranks. Every rank numbers its collectives, and the ranks check that they have begun the
-/// same collective with each number; the derived class does the steps. Other ranks may read the tensors that this rank
-/// sends until the work is complete or destroyed.
+/// The base of the works of collectives between ranks that links connect. Every rank numbers its collectives, and the
+/// ranks check that they have begun the same collective with each number. The derived class sends and receives the
+/// chunks of the collective. Other ranks may read the tensors that this rank sends until the work is complete or
+/// destroyed.
 class NumberedWork : public HostWork {
  public:
   NumberedWork(std::shared_ptr<RankState> state, const CallSignature& signature)
       : state_(std::move(state)), signature_(signature) {}
   ~NumberedWork() override;
 
-  /// Takes the next number and sends all frames that can be sent at once. Throws Aborted if another rank is known to
-  /// have begun another collective with this number, or if the group was given up.
+  /// Gives the collective the next number, and sends all frames that can be sent at once. Throws Aborted if another
+  /// rank is known to have begun another collective with this number, or if the group was given up, which means that
+  /// RankState::abort() has ended it.
   void begin();
 
   bool advance(std::size_t local) final;
@@ -35,25 +37,27 @@ class NumberedWork : public HostWork {
   Slice chunk_of(std::int64_t elements, std::size_t number) const {
     return linked::chunk_of(elements, signature_.dtype, number);
   }
-  /// The payload of a frame from rank `from`. Throws Error if it does not have the bytes of `count` elements.
+  /// Returns the payload of a frame from rank `from`. Throws Error if the payload is not as long as `count` elements.
   const IncomingPayload& expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const;
 
-  // The functions below are called with the lock of the rank's state held.
-  /// Sends a frame of type collective_ready, after which rank `to` sends large parts.
+  // The functions below must be called with RankState::lock() held.
+  /// Sends rank `to` a frame of type collective_ready. It allows that rank to send parts above kEagerBytes.
   void send_ready(int to);
-  /// Sends a chunk. all_read() waits until rank `to` has read it.
+  /// Sends a chunk to rank `to`. all_read() returns false until the rank has read the chunk.
   void send(int to, Phase phase, const Tensor& payload);
-  /// Sends a chunk for which all_read() does not wait: the collective needs chunks that rank `to` sends only after it
-  /// has read this one.
+  /// Sends a chunk to rank `to` that all_read() ignores. It is for chunks after which the collective needs other chunks
+  /// that rank `to` sends only once it has read this one.
   void send_unawaited(int to, Phase phase, const Tensor& payload);
-  /// Sends a chunk to all other ranks. A chunk of at most kStagedBytes is copied, and all_read() does not wait for it.
+  /// Sends a chunk to all other ranks. A chunk of at most kStagedBytes is sent as a copy, which all_read() ignores; a
+  /// larger chunk is sent by send().
   void send_to_all(Phase phase, const Tensor& payload);
-  /// Returns true once the other ranks have read all chunks of send(). Until then, the listeners are called when the
-  /// last chunk is read. Throws Aborted if another rank is gone.
+  /// Returns true once the other ranks have read all chunks of send(). If it returns false, the listeners are called
+  /// when the last of these chunks is read. Throws Aborted if a chunk is not read and the link to another rank has
+  /// failed.
   bool all_read();
 
  private:
-  // The functions below are called with the lock of the rank's state held.
+  // The functions below must be called with RankState::lock() held.
   virtual void begin_steps() = 0;
   /// Does all steps that can be done now. Returns true once the collective is complete on this rank.
   virtual bool advance_steps() = 0;
@@ -67,7 +71,7 @@ class NumberedWork : public HostWork {
   std::int64_t number_ = -1;  // the number of the collective and the priority of its frames
   bool done_ = false;
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
-  std::weak_ptr<const PayloadGuard> unread_;  // expired if all frames of send() were read
+  std::weak_ptr<const PayloadGuard> unread_;  // expired unless a frame of send() is unread
   std::shared_ptr<std::atomic<bool>> awaited_ = std::make_shared<std::atomic<bool>>(false);
 };
 

@@ -120,7 +120,7 @@ void RankState::give_up(const FailurePtr& failure) {
 void RankState::take(int from, IncomingFrame frame) {
   switch (frame.header.type) {
     case FrameType::collective_abort:
-      // abort() passes the failure on, because the link between the sender and another rank may be broken.
+      // abort() passes the failure on to all ranks, because the link between the sender and another rank may be broken.
       return abort(failure_of(frame.payload->tensor()));
     case FrameType::collective_send:
       inboxes_[from].arrive(frame.payload->tensor());

@@ -22,12 +22,13 @@ enum Phase : std::int32_t { inputs, results, kPhases };
 /// frames of collectives that it has not begun.
 inline constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
 
-/// header_of() makes the header of a frame of collective `number`: a part, or collective_ready. It holds the signature,
-/// which signature_of() returns.
+/// header_of() makes the header of a frame of collective `number`; `type` must be collective_part or collective_ready.
+/// The header holds the signature, which signature_of() reads from it.
 FrameHeader header_of(FrameType type, const CallSignature& signature, std::int64_t number, Phase phase);
 CallSignature signature_of(const FrameHeader& header);
 
-/// The frames that have arrived for one collective and are not used yet.
+/// The frames that have arrived at one rank for one collective and are not used yet, and the number of frames that have
+/// arrived.
 struct Arrived {
   explicit Arrived(int ranks);
 
@@ -36,7 +37,8 @@ struct Arrived {
   std::array<std::vector<std::size_t>, kPhases> parts_taken_in;
   /// The header of the frame of type collective_ready, by sender; nothing if it has not arrived.
   std::vector<std::optional<FrameHeader>> ready;
-  /// The most frames that a rank sends to this one in a phase. One more is an error.
+  /// The largest number of frames of type collective_part that another rank may send to this one in a phase. One more
+  /// is an error.
   std::size_t most_parts = 1;
 };
 
@@ -49,46 +51,48 @@ class RankState {
 
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(links_.size()); }
-  /// All other ranks in the order in which this rank sends to them. It begins with the next rank, so that the ranks do
-  /// not all send to the same rank first.
+  /// All other ranks in the order in which this rank sends to them. The list begins with the next rank, so that the
+  /// ranks do not all send to the same rank first.
   const std::vector<int>& others() const { return others_; }
   std::int64_t next_number() { return next_number_++; }
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
   /// listen() sets the listener for a key, the number of a collective or key_of() of a receive; an empty listener is
-  /// ignored. forget() removes it. notify() calls all listeners, when there may be more to do. All three: any thread.
+  /// ignored. forget() removes the listener of a key. notify() calls all listeners; it is called when a work may be
+  /// able to advance. All three: any thread.
   void listen(std::int64_t key, ProgressListener listener);
   void forget(std::int64_t key);
   void notify();
 
-  /// Takes the frames that have arrived from the links. Gives the group up if a frame is not valid. Throws Aborted if
-  /// the group was given up, here or earlier, by this rank or by another.
+  /// Takes the frames that have arrived from the links, and keeps them by collective or by receive. Calls give_up() if
+  /// a frame is not valid. Throws Aborted if the group was given up, in this call or before, by this rank or by
+  /// another.
   void receive();
-  /// Throws Aborted if the group was given up.
+  /// Throws Aborted if the group was given up: see abort().
   void check() const { abort_.check(); }
 
   Arrived& arrived(std::int64_t number);
   /// Drops the frames and the listener of a collective.
   void complete(std::int64_t number);
-  /// Gives the group up and throws Aborted if another rank has begun a collective with another signature as collective
-  /// `number`.
+  /// Calls give_up() if a frame that has arrived shows that another rank has begun a collective with another signature
+  /// as collective `number`.
   void expect_agreement(std::int64_t number, const CallSignature& signature);
-  /// Gives the group up and throws Aborted if no frame will come from a rank any more, because the link to the rank has
-  /// failed.
+  /// Calls give_up() if the link to rank `from`, which must be another rank, has failed, so that no frame will come
+  /// from it any more.
   void expect_alive(int from);
   void send(int to, const Frame& frame);
 
-  // The functions that ReceiveWork needs for tensors that ranks send to this one outside of collectives. They take the
-  // lock themselves. Any thread.
+  // ReceiveWork calls the next functions for a tensor that a rank sends to this one outside of collectives. They lock
+  // mutex_, so the caller must not hold lock(). Any thread.
   Receive post(int from, int to);
-  /// Throws Aborted if the tensor will never come.
+  /// Returns the tensor of a receive, or nothing if the tensor has not come yet. Throws Aborted if it will never come.
   std::optional<Tensor> take(const Receive& request);
   void listen(const Receive& request, ProgressListener listener) { listen(key_of(request), std::move(listener)); }
   void drop(const Receive& request);
 
-  /// Gives the group up on all ranks: keeps the failure, and sends it to the other ranks. The first failure counts. Any
-  /// thread.
+  /// Gives the group up on all ranks: every work of the group then throws Aborted. Keeps the failure, and sends it to
+  /// the other ranks. Does nothing after the first failure. Any thread.
   void abort(const FailurePtr& failure);
   /// Calls abort(), and throws Aborted with the first failure. Any thread.
   [[noreturn]] void give_up(const FailurePtr& failure);
@@ -98,7 +102,7 @@ class RankState {
   void take_part(int from, IncomingFrame frame);
   void take_ready(int from, const FrameHeader& header);
   void check_number(int from, const FrameHeader& header);
-  /// The key of the listener of a receive; collectives have their numbers as keys.
+  /// Returns the key of the listener of a receive. It is negative, because the keys of collectives are their numbers.
   std::int64_t key_of(const Receive& request) const { return -1 - (request.number * ranks() + request.from); }
 
   const int rank_;

@@ -5,7 +5,7 @@ namespace troupe::linked {
 
 namespace {
 
-/// See begin_ring.
+/// The work of one rank in the all_reduce that begin_ring() begins: slices go round a ring of the ranks.
 class RingWork final : public NumberedWork {
  public:
   RingWork(std::shared_ptr<RankState> rank_state, const CallSignature& call, Tensor tensor)
@@ -52,7 +52,8 @@ class RingWork final : public NumberedWork {
 
   void release() override { tensor_ = {}; }
 
-  /// The slice that this rank sends in step `step_back`; in that step it takes the slice that it sends in the next.
+  /// Returns the slice of tensor_ that this rank sends in step `step_back`. In that step it takes the slice that it
+  /// sends in the next step, slice(step_back + 1).
   Tensor slice(int step_back) const {
     const auto ranks = state().ranks();
     const auto number = ((state().rank() - step_back) % ranks + ranks) % ranks;
@@ -91,7 +92,7 @@ class RingWork final : public NumberedWork {
   bool first_sent_ = false;
   int step_ = 0;            // the step whose chunks are being taken
   std::size_t chunk_ = 0;   // the next chunk of the step
-  bool taken_all_ = false;  // the work only waits until the next rank has read all chunks
+  bool taken_all_ = false;  // all steps are done, but rank next_ may not have read all chunks
 };
 
 }  // namespace

@@ -33,9 +33,9 @@ class PendingCollective {
   bool complete(Phase phase) const {
     return passed_[phase].load(std::memory_order_acquire) == static_cast<int>(inputs.size());
   }
-  /// The first rank that has not passed the phase, or -1.
+  /// Returns the lowest rank that has not passed the phase, or -1 if all have.
   int missing(Phase phase) const;
-  /// Restores the initial state, for another collective.
+  /// Drops the inputs and the listeners and clears the phases, so that the object can serve another collective.
   void reset();
 
   /// The inputs by rank. All ranks may read them once the phase `arrived` is complete.
@@ -49,8 +49,8 @@ class PendingCollective {
   std::int64_t number = 0;
   CallSignature signature;
   int first_rank = -1;
-  /// The number of works that refer to this object, and whether a rank has completed the collective. The group's lock
-  /// guards both.
+  /// `works` is the number of works that refer to this object. `completed` is true once a rank has completed the
+  /// collective. The lock of the Group guards both.
   int works = 0;
   bool completed = false;
 
@@ -59,8 +59,8 @@ class PendingCollective {
   std::vector<std::atomic<int>> phases_passed_;  // by rank: the number of phases passed
 };
 
-/// The state that the ranks of one group share. Thread-safe. A listener is called on the thread whose call makes the
-/// progress.
+/// The state that the ranks of a group share; all of them are in this process. Thread-safe. A listener is called on the
+/// thread whose call makes the progress.
 class Group {
  public:
   static constexpr int kNoRank = -1;
@@ -72,28 +72,29 @@ class Group {
   /// Begins the next collective of a rank. Throws Aborted if the group was aborted, or if a rank has left before this
   /// collective. If another rank has begun this collective with another signature, aborts the group and throws Aborted.
   std::shared_ptr<PendingCollective> enter(int rank, const CallSignature& signature, const Tensor& input);
-  /// Whether collective `number` cannot complete any more.
+  /// Returns true if collective `number` cannot complete any more: the group was aborted, or a rank has left before it.
   bool failed(std::int64_t number) const { return abort_.is_set() || has_left(number); }
-  /// Throws Aborted if collective `number` cannot complete any more.
+  /// Throws Aborted if failed(number) is true.
   void check(std::int64_t number) const;
-  /// Called when a rank has completed the collective, so that all ranks have passed the last phase: the collective is
-  /// not pending any more.
+  /// Removes a collective from pending_. Each rank calls it when it has completed the collective; all ranks have passed
+  /// the last phase then.
   void complete(PendingCollective& pending);
-  /// Called when a rank's work on the collective is destroyed. A completed collective without works is kept for another
-  /// use.
+  /// Must be called when a rank's work on the collective is destroyed. Keeps the object for another collective if the
+  /// collective is completed and no work refers to it any more.
   void release(std::shared_ptr<PendingCollective> pending);
 
   void send(int from, int to, const Tensor& tensor);
   Receive post(int from, int to);
   /// Sets the listener of a receive.
   void listen(const Receive& receive, ProgressListener listener);
-  /// The tensor of a receive; nothing if it has not been sent yet. Throws Aborted if it will never be sent.
+  /// Returns the tensor of a receive, or nothing if it has not been sent yet. Throws Aborted if the group was aborted,
+  /// or if the sender has left without sending it.
   std::optional<Tensor> take(const Receive& receive);
-  /// Ends a receive that is complete or given up.
+  /// Ends a receive that is complete or given up: removes its listener and its place in the inbox.
   void drop(const Receive& receive);
 
   /// Fails every collective and receive that is not complete, and calls the listeners of all ranks except `except`,
-  /// which may be kNoRank. The first failure counts.
+  /// which may be kNoRank. Later calls keep the first failure.
   void abort(int except, FailurePtr failure);
   /// Fails the collectives that a rank has not entered and the receives of tensors that it has not sent, and calls
   /// their listeners.
@@ -105,13 +106,14 @@ class Group {
 
   const int ranks_;
   Abort abort_;
-  /// Collectives from this number on will not complete, because a rank has left.
+  /// The collectives from this number on do not complete, because a rank has left. The largest number if no rank has
+  /// left.
   std::atomic<std::int64_t> left_at_{std::numeric_limits<std::int64_t>::max()};
   Abort left_;
   std::mutex mutex_;  // guards the members below
   std::vector<std::int64_t> next_call_;
   std::vector<std::shared_ptr<PendingCollective>> pending_;
-  /// Completed collectives that are used again, so that a training step allocates none.
+  /// The objects of completed collectives. New collectives use them again, so that a training step allocates none.
   std::vector<std::shared_ptr<PendingCollective>> spare_;
   std::map<std::pair<int, int>, Inbox> inboxes_;  // by sender and receiver
   std::map<Receive, ProgressListener> receivers_;

@@ -15,7 +15,8 @@ namespace {
 using local::Group;
 using local::PendingCollective;
 
-/// The tensors of one rank in a collective, and the numbers of the rank, of all ranks and of the root.
+/// The arguments of one rank in a collective: `rank` is its number, `ranks` the size of the group, `root` the number of
+/// the root; `input` and `output` are the tensors of the rank.
 struct RankCall {
   int rank = 0, ranks = 1, root = 0;
   Tensor input, output;
@@ -65,8 +66,9 @@ void copy_part(const RankCall& call, PendingCollective& pending) {
              bytes);
 }
 
-/// The computations of one rank in a collective: one after all ranks have arrived, one after all have reduced. Null if
-/// there is nothing to do.
+/// A Piece is a computation of one rank in a collective, or null. Pieces has the two computations of a rank: element 0
+/// runs once all ranks have passed the phase `arrived` of the PendingCollective, element 1 once all have passed
+/// `reduced`.
 using Piece = void (*)(const RankCall& call, PendingCollective& pending);
 using Pieces = std::array<Piece, 2>;
 

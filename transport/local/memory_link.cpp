@@ -15,7 +15,7 @@ struct Packet {
   Tensor payload;
 };
 
-/// The state that the two ends share. Each array has an element for each end.
+/// The state that the two ends of a link share. Each array has an element for each end.
 struct Wire {
   Wire(LinkFaults link_faults, std::size_t max_bytes) : faults(link_faults), max_payload_bytes(max_bytes) {}
 
@@ -109,7 +109,7 @@ class MemoryLink final : public Link {
     wire_->failure = std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + why});
   }
 
-  /// Closes both ends after a damaged frame has arrived, and drops the frames behind it.
+  /// Closes both ends after a damaged frame has arrived at this end, and drops the later frames that have arrived here.
   void break_off(const std::string& why) {
     {
       std::lock_guard lock(wire_->mutex);

@@ -7,8 +7,8 @@
 
 namespace troupe::local {
 
-/// An allocator for std::allocate_shared, which allocates one object at a time. The memory of objects that are
-/// destroyed is used again, so that a training step allocates none. Thread-safe.
+/// An allocator for std::allocate_shared, which allocates one object at a time. It uses the memory of destroyed objects
+/// again, so that a training step allocates none. Thread-safe.
 template <class T>
 class ReusedMemory {
  public:
@@ -43,8 +43,8 @@ class ReusedMemory {
     std::vector<T*> memory;
   };
 
-  /// The memory of destroyed objects. The list is never destroyed, because an object may be destroyed after static
-  /// variables.
+  /// Returns the list with the memory of destroyed objects. The list is never destroyed, because an object may be
+  /// destroyed after static variables.
   static Spare& spare() {
     static auto& kSpare = *new Spare();
     return kSpare;

@@ -8,11 +8,11 @@ namespace troupe {
 
 namespace {
 
-/// The types of the frames, in FrameHeader::edge. The hash is in FrameHeader::generation; topics and texts are
-/// payloads.
+/// The types of the frames between rank 0 and another rank, in FrameHeader::edge. FrameHeader::generation holds the
+/// hash; topics and texts are payloads.
 enum AgreementMessage : std::int32_t { kHash, kSendText, kText, kAgreed, kRefused };
 
-// The interval at which receive() checks whether a rank is lost or gone.
+// The interval at which AgreementRound::receive() checks whether a rank is lost or gone.
 constexpr std::chrono::milliseconds kCheckInterval{100};
 
 std::string text_of(const IncomingFrame& frame) {
@@ -92,7 +92,7 @@ void AgreementRound::follow(const std::string& topic, std::uint64_t hash, const 
   auto& link = peers_.at(0)->link();
   link.send(frame_of(kHash, topic, hash));
   while (true) {
-    // Rank 0 cannot be expendable, so receive() returns a frame or throws.
+    // The job never goes on without rank 0, so receive() returns a frame or throws.
     const auto frame = receive(0, topic).value();
     if (frame.header.edge == kAgreed) return;
     if (frame.header.edge == kRefused) throw Error("cluster", text_of(frame));

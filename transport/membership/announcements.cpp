@@ -15,7 +15,7 @@ Frame frame_of(const std::vector<std::byte>& bytes) {
 void Announcements::add_listener(int rank) {
   std::lock_guard lock(mutex_);
   auto& link = listeners_[rank];
-  // Closes the old link, because make_link_ may make the new one under the same name.
+  // Closes the old link first, because the new one may have the same name.
   link = nullptr;
   link = make_link_(rank);
   if (!last_.empty()) link->send(frame_of(last_));

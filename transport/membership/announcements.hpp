@@ -13,9 +13,9 @@
 
 namespace troupe {
 
-/// Announcements: bytes that rank 0 sends to the expendable ranks, in order. A rank that has returned first receives
-/// the last announcement that was sent before its return. Thread-safe at rank 0; at another rank, one thread calls
-/// hear().
+/// Announcements: bytes that rank 0 sends to the expendable ranks, without which the job goes on if they are lost. Each
+/// such rank receives them in order. A process that has returned with the rank of a lost one first receives the last
+/// announcement that was sent before its return. Thread-safe at rank 0; at another rank, one thread calls hear().
 class Announcements {
  public:
   using MakeLink = std::function<std::shared_ptr<Link>(int rank)>;
@@ -24,8 +24,8 @@ class Announcements {
   /// rank 0.
   explicit Announcements(MakeLink link) : make_link_(std::move(link)) {}
 
-  /// At rank 0: makes a rank a listener, and sends it the last announcement. A listener that has returned gets a new
-  /// link.
+  /// At rank 0: makes a rank a listener, and sends it the last announcement, if any. If the rank is a listener already,
+  /// because another process has returned with the rank, replaces its link.
   void add_listener(int rank);
   /// At rank 0: sends an announcement to all listeners.
   void announce(std::vector<std::byte> bytes);

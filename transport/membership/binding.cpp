@@ -26,7 +26,7 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-/// Returns the IPv4 address of this machine from which packets to that host and port are sent. Throws Error if the host
+/// Returns the IPv4 address of this machine from which packets to `host` and `port` are sent. Throws Error if the host
 /// is unknown or no route leads to it.
 std::string local_address_towards(const std::string& host, const std::string& port) {
   addrinfo hints{};

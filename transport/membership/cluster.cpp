@@ -18,8 +18,8 @@ namespace troupe {
 
 namespace {
 
-/// A process of the job, with two endpoints: one for data between all processes, one for control messages between rank
-/// 0 and the others, so that data does not delay them.
+/// The cluster as seen from this process, which has two endpoints: one for data between all processes, and one for
+/// control messages between rank 0 and the others, so that data does not delay control messages.
 class JoinedCluster final : public Cluster {
  public:
   explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
@@ -28,7 +28,7 @@ class JoinedCluster final : public Cluster {
                              .same_host = options_.same_host,
                              .on_stranger = options_.on_notice};
     data_ = make_zeromq_endpoint(endpoint);
-    // Limits the memory for control messages, which are small.
+    // Control messages are small, so a smaller limit bounds the memory that a faulty peer can take.
     endpoint.max_payload_bytes = std::size_t{64} << 20;
     control_ = make_zeromq_endpoint(endpoint);
     members_ = rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); });
@@ -37,7 +37,8 @@ class JoinedCluster final : public Cluster {
 
   ~JoinedCluster() override {
     readmission_.reset();
-    // Waits up to 0.5 s for the arrival of the last control messages, which may explain the end of this process.
+    // Waits up to 0.5 s until the other processes have received the last control messages, which may explain the end of
+    // this process.
     control_->drain(std::chrono::milliseconds(500));
     membership_.reset();
   }
@@ -122,8 +123,8 @@ class JoinedCluster final : public Cluster {
     }
   }
 
-  /// Makes this process's ends of the control links of that name, which join rank 0 with every other rank. Returns them
-  /// by the rank at the other end.
+  /// Makes this process's ends of the control links named `name`, which join rank 0 with every other rank. Returns the
+  /// ends by the rank at the other end.
   std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
     std::map<int, std::shared_ptr<Link>> links;
     for (int other = 0; other < size(); ++other)
@@ -145,7 +146,7 @@ class JoinedCluster final : public Cluster {
         [this](int other) { return gone(other) || membership_->expendable().contains(other); });
   }
 
-  // ---- Ranks that return
+  // ---- Ranks that return or are gone, members, notices
 
   void start_readmission() {
     ReadmissionOptions options{.rendezvous = rendezvous_options()};
@@ -188,7 +189,7 @@ class JoinedCluster final : public Cluster {
   }
 
   /// At a rank other than 0: replaces the addresses of rank `other` by those of the process that has returned with this
-  /// rank.
+  /// rank, which `bytes` has as an encoded Member.
   void replace_returned(int other, const Tensor& bytes) {
     ByteReader reader(bytes_in(bytes), "member");
     replace(other, read_member(reader));
@@ -228,11 +229,11 @@ class JoinedCluster final : public Cluster {
   mutable std::mutex members_mutex_, returned_mutex_;
   std::vector<Member> members_;
   std::vector<std::weak_ptr<const OnReturned>> on_returned_;
-  std::map<int, int> returns_;  // by rank
+  std::map<int, int> returns_;  // number of returns, by rank
   std::set<int> listening_;     // ranks that were added to announcements_
   Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
-  /// Fails the data links to a lost process. ZeroMQ itself reports the loss only if this process was connected to the
-  /// lost one.
+  /// Called when a process is lost: fails the data links to it. ZeroMQ itself reports the loss only if this process was
+  /// connected to the lost one.
   const std::shared_ptr<const OnLost> on_lost_ = std::make_shared<const OnLost>([this](const FailurePtr& why) {
     if (why->rank >= 0 && why->rank < size() && why->rank != rank()) data_->fail_peer(why->rank, why);
   });

@@ -28,7 +28,7 @@ struct ClusterOptions {
   /// How long the ranks wait for each other: in join_cluster(), agree() and leave().
   std::chrono::milliseconds limit{60'000};
   std::chrono::milliseconds heartbeat_interval{250};
-  /// A process is lost when no heartbeat of it has arrived for longer than this. The first heartbeat from another
+  /// A process is lost when no heartbeat from it has arrived for longer than this. The first heartbeat from another
   /// machine may take 4 s longer.
   std::chrono::milliseconds heartbeat_limit{2'500};
   /// If false, processes of one machine exchange data over TCP only, like processes on different machines.
@@ -38,8 +38,9 @@ struct ClusterOptions {
   std::function<void(const std::string& line)> on_notice = {};
 };
 
-/// The connected processes of a job. membership.hpp explains the states of a rank: expected, present, leaving, left,
-/// lost, gone, returned. Thread-safe.
+/// The connected processes of a job, each with a rank. A rank is lost when its process dies, falls silent or is cut
+/// off; this ends the job. If the rank is expendable, it is gone instead: the job goes on without it until another
+/// process joins with its rank, by which the rank returns. Thread-safe.
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -64,47 +65,48 @@ class Cluster {
   virtual std::vector<std::shared_ptr<Communicator>> communicator(
       const std::string& name, const std::vector<int>& processes,
       AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct) = 0;
-  /// Returns when all ranks have called agree() with the same topic and hash; ranks that are expendable may be missing.
-  /// The n-th call of a rank is compared with the n-th call of the others. `text` returns the text that `hash` stands
-  /// for. If ranks differ, throws Error on all of them, with the first line in which their texts differ. Also throws
-  /// Error if a rank is lost or does not come within ClusterOptions::limit.
+  /// Blocks until all ranks have called agree() with the same topic and hash; ranks that are expendable may be missing.
+  /// The n-th call of a rank is compared with the n-th call of the others. `text` returns the text whose hash is
+  /// `hash`. If ranks differ, throws Error on all of them, with both topics or with the first line in which the texts
+  /// differ. Also throws Error if a rank is lost or does not come within ClusterOptions::limit.
   virtual void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) = 0;
-  /// Returns 1 at the first call, and one more at every further call. Plans and groups are numbered by it, so all
-  /// processes must call it in the same order.
+  /// Returns the next number for a plan or a group of ranks: 1 at the first call, and one more at every further call.
+  /// All processes must call it for the same plans and groups in the same order, so that each gets the same number
+  /// everywhere.
   virtual std::uint64_t next_generation() = 0;
 
   /// Returns the failure of the first rank that is lost, or null. A rank that is gone is not lost.
   virtual FailurePtr lost() const = 0;
-  /// Whether an expendable rank is gone: the job goes on without it. Its links have failed or fail within moments.
+  /// Whether an expendable rank is gone. Links to it have failed, or fail within moments.
   virtual bool gone(int rank) const = 0;
-  /// Makes exactly these ranks expendable from now on: if one is lost, the others go on without it, and agree() does
-  /// not wait for it. Another process may join with the rank of one that is gone. All processes must call it with the
-  /// same ranks. Throws Error if rank 0 is among them.
+  /// Makes exactly these ranks expendable from now on: if one is lost, the others go on without it. agree() does not
+  /// wait for expendable ranks. All processes must call it with the same ranks. Throws Error if rank 0 is among them.
   virtual void set_expendable(std::set<int> ranks) = 0;
   virtual std::set<int> expendable() const = 0;
-  /// Sets a callback that is called, on any thread, when an expendable rank has returned, before join_cluster() returns
-  /// in the returned process. Destroying the handle unsets the callback.
+  /// Adds a callback that is called, on any thread, each time another process has returned with the rank of one that
+  /// was gone, before join_cluster() returns in the returned process. Destroying the handle removes the callback.
   using OnReturned = std::function<void(int rank)>;
   [[nodiscard]] virtual std::shared_ptr<const OnReturned> on_returned(OnReturned callback) = 0;
-  /// Returns the number of times that another process has returned as rank `rank`.
+  /// Returns how often, since this process joined, another process has returned with rank `rank`.
   virtual int returns(int rank) const = 0;
-  /// At rank 0: sends bytes to the expendable ranks. A rank that returns later receives the last announcement.
+  /// At rank 0: sends bytes, an announcement, to the expendable ranks. A process that returns later receives the last
+  /// one.
   virtual void announce(std::vector<std::byte> bytes) = 0;
   /// At an expendable rank: blocks until the next announcement of rank 0 arrives. Returns nothing if none arrives
   /// within the limit. Throws Error if rank 0 has ended or a rank is lost. Only one thread may call it.
   virtual std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) = 0;
-  /// Sets a callback that is called once, on any thread, when a rank is lost; at once if one is lost already.
-  /// Destroying the handle unsets the callback.
+  /// Adds a callback that is called once, on any thread, when a rank is lost; at once if one is lost already.
+  /// Destroying the handle removes the callback.
   using OnLost = std::function<void(const FailurePtr&)>;
   [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;
   /// Ends the job: blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost
-  /// or has not called it within ClusterOptions::limit. If this object is destroyed without leave(), the other ranks
-  /// lose this process.
+  /// or, after ClusterOptions::limit, the ranks that have not called leave(); a rank other than 0 names rank 0 in this
+  /// case. If this object is destroyed without leave(), the other ranks lose this process.
   virtual void leave() = 0;
 };
 
-/// Connects to the other processes of the job. Throws Error if the processes differ in a value that must be equal, or
-/// if not all of them come within the limit.
+/// Connects to the other processes of the job. Throws Error if the processes differ in a value that must be equal, if
+/// not all of them come within the limit, if rank 0 refuses this process, or if an address cannot be bound.
 std::shared_ptr<Cluster> join_cluster(ClusterOptions options);
 
 }  // namespace troupe

@@ -14,7 +14,8 @@ namespace {
 
 using Group = std::vector<std::shared_ptr<Communicator>>;
 
-/// Makes groups in which every pair of ranks has a separate link: in memory if both ranks are in this process.
+/// Makes groups in which a separate link joins every pair of ranks: in memory if both ranks are in this process, else a
+/// link to another process.
 class MeshBuilder {
  public:
   MeshBuilder(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes)
@@ -63,9 +64,9 @@ std::vector<int> processes_at(const std::vector<int>& ranks, const std::vector<i
   return processes_of_ranks;
 }
 
-/// Makes a group that sums within each machine, then across the machines, and then spreads the sum within each machine.
-/// `machines` assigns the ranks to machines, or to processes that take their place. `make_across(name, processes)`
-/// makes a communicator of the first ranks of all machines; `processes` has the process of each of these ranks.
+/// Makes a group that sums within each machine, then across the machines, and then broadcasts the sum within each
+/// machine. `machines` assigns the ranks to machines, or to processes that count as machines. `make_across(name,
+/// processes)` makes the group of the first ranks of all machines; `processes` has the process of each of these ranks.
 template <class MakeAcross>
 Group make_hierarchical_group(const GroupSurroundings& around, const std::string& name,
                               const std::vector<int>& processes, const hierarchy::Layout& machines,
@@ -95,8 +96,8 @@ Group make_hierarchical_group(const GroupSurroundings& around, const std::string
   return group;
 }
 
-/// Makes a group in which one rank of each process takes part in MPI: the first rank of the process sums the tensors of
-/// the process's ranks, sums with the other processes over MPI, and passes the result to the ranks.
+/// Makes a group in which the first rank of each process takes part in MPI. The ranks of a process sum their tensors,
+/// the first rank sums the result with the other processes over MPI, and passes the sum to the ranks of its process.
 Group make_mpi_group(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes) {
   const auto make_across = [&](const std::string& across, const std::vector<int>& members) {
     Group group(members.size());

@@ -8,12 +8,12 @@ namespace troupe {
 
 namespace {
 
-// The extra silence allowed to a far rank before its first heartbeat. TCP sends a lost first packet again after 1 s,
-// and once more 2 s later.
+// The extra silence allowed to a rank on another machine before its first heartbeat. TCP sends a lost first packet
+// again after 1 s, and once more 2 s later.
 constexpr std::chrono::milliseconds kFirstContact{4'000};
 
-/// The types of the frames between members, in FrameHeader::edge. FrameHeader::slot is the rank that has returned, in
-/// kReturned and kConfirmed.
+/// The types of the frames between rank 0 and another rank, in FrameHeader::edge. In kReturned and kConfirmed,
+/// FrameHeader::slot is the rank that has returned.
 enum MemberMessage : std::int32_t { kHeartbeat, kLost, kLeaving, kLeft, kReturned, kConfirmed };
 
 Frame frame_of(MemberMessage type, int returned_rank = 0) {
@@ -123,7 +123,8 @@ void Membership::note_returned(int from, const IncomingFrame& frame, std::unique
     if (options_.on_returned) options_.on_returned(rank, frame.payload->tensor());
     link->send(frame_of(kConfirmed, rank));
   } catch (const Error&) {
-    // After an error this rank does not confirm the return, so rank 0 refuses the process that returns.
+    // Without a confirmation from this rank, rank 0 refuses the returning process when the limit of the rendezvous has
+    // passed.
   }
   lock.lock();
 }
@@ -181,7 +182,7 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
   if (lost_ || gone_.contains(failure->rank)) return;
   const bool can_go_on = failure->rank != options_.rank && expendable_.contains(failure->rank);
-  const auto links = links_to_all();  // also to the rank that is lost now, which may still live
+  const auto links = links_to_all();  // including the link to the rank that is lost now, whose process may still live
   if (can_go_on) {
     gone_.insert(failure->rank);
     going_.insert(failure->rank);

@@ -4,13 +4,14 @@
 //
 //   expected   The rendezvous waits for the rank's HELLO, the message with which a process joins.
 //   present    The rank is connected, and its heartbeats arrive.
-//   leaving    The rank has called leave() and waits for the other ranks.
+//   leaving    The rank has called leave() and waits until the other ranks have called it.
 //   left       All ranks have called leave(). A silent or closed link is no longer a loss.
 //   lost       The rank died, fell silent or was cut off. The job ends.
 //   gone       The rank is lost, but expendable: its links fail, and the other ranks go on.
 //   returned   Another process has joined with a rank that was gone. The rank is present again.
 //
-// For a run there is one more state: a rank that is gone, or that returned after the run began, is absent from it.
+// For a training run there is one more state: a rank that is gone, or that returned after the run began, is absent from
+// the run.
 
 #include <chrono>
 #include <condition_variable>
@@ -27,13 +28,13 @@
 
 namespace troupe {
 
-/// The heartbeats and time limits of a membership.
+/// The heartbeats, time limits and callbacks of a Membership.
 struct MembershipOptions {
   int rank = 0;
   /// The interval between two heartbeats. Must be positive.
   std::chrono::milliseconds interval{250};
-  /// A process is lost when no frame of it has arrived for longer than this. The time is counted in intervals of the
-  /// thread that watches, so it stands still while the watching process gets no processor time.
+  /// A process is lost when no frame from it has arrived for longer than this. The time is counted in intervals of the
+  /// watching thread, so it stands still while the watching process gets no processor time.
   std::chrono::milliseconds limit{2'500};
   /// Returns whether a rank is reached over a network, where the first packets may be lost. The limit for the first
   /// heartbeat of such a rank is 4 s longer.
@@ -42,21 +43,21 @@ struct MembershipOptions {
   std::function<std::string(int rank)> describe;
   /// Called, on any thread, each time an expendable rank becomes gone.
   std::function<void(int rank, const FailurePtr& why)> on_gone = {};
-  /// Called, on a rank other than 0 and on any thread, when a rank has returned. `member` has the bytes that rank 0
-  /// passed to tell_returned().
+  /// Called at a rank other than 0, on any thread, when a rank has returned. `member` has the bytes that rank 0 passed
+  /// to tell_returned(). If it throws Error, this rank does not confirm the return.
   std::function<void(int rank, const Tensor& member)> on_returned = {};
 };
 
 /// Sends heartbeats from every rank to rank 0 and from rank 0 to every rank, and reports losses. A process is lost when
-/// its heartbeats stop or its connection breaks; rank 0 sends the loss to all others. If the process is expendable, it
-/// is gone instead, and the message goes to it as well, in case it still lives. A thread of this object sends and
+/// its heartbeats stop or its connection breaks; if it is expendable, it is gone instead. In both cases rank 0 sends
+/// the failure to every other rank, also to the lost one, which may still live. A thread of this object sends and
 /// watches. Thread-safe.
 class Membership {
  public:
   /// `links` lead from rank 0 to every other rank, and from another rank to rank 0 only. Throws Error if the interval
   /// is not positive.
   Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links);
-  /// Stops the heartbeats, so that the other ranks lose this process unless all have left.
+  /// Stops the heartbeats. Unless all ranks have called leave(), the other ranks then lose this process.
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
@@ -72,20 +73,20 @@ class Membership {
 
   // The next three functions are called at rank 0, in this order, when a rank that is gone returns.
 
-  /// Sends `member`, which describes the process that returns with rank `rank`, to all ranks that are present. They
-  /// confirm it.
+  /// Sends `member`, which describes the process that returns with rank `rank`, to all ranks that are present, and
+  /// expects them to confirm it.
   void tell_returned(int rank, const Tensor& member);
   /// Whether every rank that was present at tell_returned() has confirmed the return or is gone by now.
   bool all_confirmed(int rank) const;
-  /// Makes the rank present. `link` leads to its new process.
+  /// Makes a rank that was gone present again. `link` leads to the process that returns with the rank.
   void take_back(int rank, std::shared_ptr<Link> link);
 
   /// Adds a callback that is called once, on any thread, when a rank is lost; at once if one is lost already. The
-  /// callback is unset when its owner destroys it. A call may run until the destructor of Membership returns.
+  /// caller owns the callback, and destroys it to remove it. A call may run until the destructor of Membership returns.
   using OnLost = std::function<void(const FailurePtr&)>;
   void on_lost(std::weak_ptr<const OnLost> callback);
-  /// Blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost meanwhile, or
-  /// that has not called it within the limit.
+  /// Blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost meanwhile, or,
+  /// after `limit`, the ranks that have not called leave(); a rank other than 0 names rank 0 in this case.
   void leave(std::chrono::milliseconds limit);
 
  private:
@@ -105,30 +106,30 @@ class Membership {
     bool frame_arrived = false;  // wakes the watching thread
   };
 
-  // The caller of a function with a parameter `lock` holds that lock; the function releases it while it sends or calls
-  // back.
+  // The caller of a function with a parameter `lock` holds that lock of signal_->mutex; the function releases it while
+  // it sends a frame or calls a callback.
 
   void watch();
   void receive(std::unique_lock<std::mutex>& lock);
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   void note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
-  /// Returns the loss that a frame of rank `from` reports. Returns the loss of `from` if the frame is damaged, because
-  /// the watching thread must not throw.
+  /// Returns the failure that a frame of rank `from` reports. If the frame is damaged, returns the loss of `from`
+  /// instead of throwing, because an exception would end the watching thread.
   FailurePtr loss_in(const IncomingFrame& frame, int from) const;
   std::vector<std::shared_ptr<Link>> links_to_all() const;
-  /// Sends a frame on all links without the lock: the other end of a link may be in this process, and its callback
-  /// locks.
+  /// Sends a frame on all links, and releases the lock meanwhile: the other end of a link may be in this process, and
+  /// its callback then locks the mutex of the Membership there.
   static void send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
                       std::unique_lock<std::mutex>& lock);
-  /// Called once per interval: adds an interval to the silence of every peer, and loses one that is silent for too long
-  /// or whose link has failed. Counts intervals instead of reading a clock, because a process that is stopped or waits
-  /// for a processor does not read the heartbeats that arrive.
+  /// Called once per interval: adds an interval to the silence of every peer, and passes the first peer that is silent
+  /// for too long, or whose link has failed, to lose(). Counts intervals instead of reading a clock, because a process
+  /// that is stopped or waits for a processor does not read the heartbeats that arrive.
   void look_for_losses(std::unique_lock<std::mutex>& lock);
-  /// Returns a peer whose link wakes the watching thread. Call it without the lock, which the callback of the link
-  /// takes.
+  /// Returns a new peer, and makes its link wake the watching thread. Call it without the lock, which the callback of
+  /// the link takes.
   Peer newly_connected(int rank, std::shared_ptr<Link> link) const;
-  /// Records that a rank is lost, or gone if it is expendable, sends this to all ranks and calls back. Does nothing if
-  /// a rank is lost already, or if this one is gone already.
+  /// Records that the rank of `failure` is lost, or gone if it is expendable, sends this on all links, and calls the
+  /// callbacks of on_lost(), or on_gone. Does nothing if a rank is lost already, or if this one is gone already.
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
   /// Returns the ranks that have not called leave() and are not gone, as `1, 3`.
   std::string staying() const;
@@ -141,7 +142,7 @@ class Membership {
   FailurePtr lost_;
   std::set<int> expendable_, gone_;
   std::set<int> going_;                       // ranks in gone_ for which on_gone has not returned
-  std::map<int, std::set<int>> unconfirmed_;  // by returning rank: the ranks that have not confirmed it
+  std::map<int, std::set<int>> unconfirmed_;  // by returning rank: the ranks that have not confirmed its return
   bool leaving_ = false, left_ = false;
   bool stopping_ = false;
   std::thread thread_;

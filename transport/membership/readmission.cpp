@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-/// The interval at which the thread calls advance() for every newcomer.
+/// The longest time between two rounds in which the thread of Readmission calls advance() for every newcomer.
 constexpr std::chrono::milliseconds kAdvanceInterval{50};
 
 }  // namespace
@@ -67,7 +67,8 @@ void Readmission::advance(int rank, Newcomer& newcomer) {
     acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::welcome, {}, options_.members()}));
     newcomer.state = Newcomer::welcomed;
   } else if (newcomer.state == Newcomer::connected) {
-    // The newcomer is announced only after it has confirmed: it would drop messages of ranks that it does not know yet.
+    // Announces the newcomer only after it has confirmed that it has the members: it would drop messages of ranks that
+    // it does not know yet.
     options_.announce(rank, newcomer.member);
     newcomer.state = Newcomer::announced;
   } else if (newcomer.state == Newcomer::announced && membership_.all_confirmed(rank)) {

@@ -14,19 +14,21 @@
 
 namespace troupe {
 
-/// The job that newcomers join, and the functions that change its members. A newcomer is a process that joins while the
-/// job runs, with the rank of a process that is gone.
+/// The job that newcomers join, and the functions by which Readmission changes its members. A newcomer is a process
+/// that joins while the job runs, with the rank of a process that is gone.
 struct ReadmissionOptions {
-  /// The rendezvous of the job. Its limit is the longest time from a newcomer's HELLO until its rank is known to be
-  /// gone and all other ranks have its address. Its on_notice also gets one line about each newcomer that is admitted
-  /// or refused.
+  /// The rendezvous of the job. A newcomer is refused if one condition is not met within the `limit` of the rendezvous
+  /// after its HELLO (the message with which a process joins): the earlier process of its rank is gone, the newcomer
+  /// has confirmed the members, and all other ranks have confirmed its address. `on_notice` also gets one line about
+  /// each newcomer that is admitted or refused.
   RendezvousOptions rendezvous;
   /// Returns the current members, by rank.
   std::function<std::vector<Member>()> members;
-  /// Replaces the member of a rank at rank 0, and sends the new one to all other ranks, which confirm it to the
-  /// membership.
+  /// Replaces the member of a rank at rank 0, and sends the new member to all other ranks, whose confirmations
+  /// Membership receives.
   std::function<void(int rank, const Member& member)> announce;
-  /// Marks the rank as returned. Readmission then sends the newcomer the answer `go`.
+  /// Makes the rank present again. Readmission calls it when all ranks have confirmed, and then sends the newcomer the
+  /// answer `go`.
   std::function<void(int rank)> admit;
 };
 
@@ -41,7 +43,7 @@ class Readmission {
   Readmission& operator=(const Readmission&) = delete;
 
  private:
-  /// A newcomer and the state of its admission. An empty sender marks a newcomer that is admitted or refused and is to
+  /// A newcomer and the state of its admission. An empty sender marks a newcomer that was admitted or refused and is to
   /// be erased.
   struct Newcomer {
     std::string sender;
@@ -59,7 +61,8 @@ class Readmission {
   void take(const Acceptor::Message& message);
   /// Returns the reason why a process with this HELLO cannot be admitted; empty if it can.
   std::string objection(const Hello& hello) const;
-  /// Moves the newcomer to its next state if that is possible. Refuses it after its deadline.
+  /// Moves the newcomer to its next state if that is possible, and admits it after the last one. Refuses it if it has
+  /// not moved and its deadline has passed.
   void advance(int rank, Newcomer& newcomer);
   void refuse(const std::string& sender, const std::string& reason);
   void notice(const std::string& line) const;

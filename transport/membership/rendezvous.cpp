@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// How long rank 0, after it has given up, sends the reason to ranks that are still expected.
+/// How long rank 0, after the rendezvous has failed, sends the reason to ranks that are still expected.
 constexpr std::chrono::seconds kRefusalTime{2};
 
 std::vector<std::byte> refusal(const std::string& reason) {
@@ -25,7 +25,7 @@ std::string seconds(std::chrono::milliseconds limit) {
   return text + " s";
 }
 
-/// The rendezvous at rank 0.
+/// Rank 0's side of the rendezvous: receives the HELLO of every other rank and answers with the members of the job.
 class Host {
  public:
   explicit Host(const RendezvousOptions& options)
@@ -41,7 +41,7 @@ class Host {
     know(members_);
     for (const auto& [rank, sender] : senders_)
       acceptor_->answer(sender, encode(Answer{Answer::Kind::welcome, {}, members_}));
-    // Every rank sends its HELLO a second time, which confirms the members.
+    // Every other rank sends its HELLO a second time, which confirms that it has the members.
     arrived_.clear();
     while (arrived_.size() < senders_.size()) {
       const auto message = next();
@@ -61,8 +61,9 @@ class Host {
     return std::move(*message);
   }
 
-  /// Records the HELLO of a rank. Refuses a process of another run, and one whose rank is taken or does not exist. Ends
-  /// the rendezvous if the process belongs to the job but differs in world size or agreement.
+  /// Records the HELLO of a rank. Reports and drops a message that is no HELLO. Refuses a process of another run, and
+  /// one whose rank is taken or does not exist. Ends the rendezvous if the process belongs to the run but differs in
+  /// world size or agreement.
   void admit(const Acceptor::Message& message) {
     Hello hello;
     try {
@@ -85,14 +86,14 @@ class Host {
     arrived_.insert(hello.rank);
   }
 
-  /// Sends `reason` to a process that does not belong to the job or whose rank is taken. The job goes on without it.
+  /// Sends `reason` to a process that cannot join, and reports it to on_notice. The job goes on without this process.
   void refuse(const std::string& sender, const std::string& reason) {
     acceptor_->answer(sender, refusal(reason));
     notice(reason + "; refused");
   }
 
-  /// Ends the rendezvous: sends the reason to `sender`, if any, and to all ranks that have come, and throws it as
-  /// Error.
+  /// Ends the rendezvous: sends the reason to `sender`, if any, to all ranks that have come, and to ranks that come
+  /// within kRefusalTime, and throws the reason as Error.
   [[noreturn]] void end_with(const std::string& reason, const std::string& sender = {}) {
     if (!sender.empty()) acceptor_->answer(sender, refusal(reason));
     for (const auto& [rank, other] : senders_) acceptor_->answer(other, refusal(reason));
@@ -100,7 +101,7 @@ class Host {
     throw Error("rendezvous", reason);
   }
 
-  /// Refuses ranks that come within kRefusalTime. Without an answer they would wait until their limit.
+  /// Refuses ranks that come within kRefusalTime. Without an answer these ranks would wait until their limit.
   void refuse_expected(const std::string& reason) {
     const auto deadline = std::min(deadline_, std::chrono::steady_clock::now() + kRefusalTime);
     auto remaining = options_.job.world_size - 2 - static_cast<int>(senders_.size());
@@ -124,7 +125,7 @@ class Host {
   const Acceptor::Deadline deadline_;
   std::unique_ptr<Acceptor> acceptor_;
   std::vector<Member> members_;
-  std::map<int, std::string> senders_;  // by rank
+  std::map<int, std::string> senders_;  // Message::sender of the HELLO, by rank
   std::set<int> arrived_;               // ranks whose current HELLO, the first or the second, has come
 };
 
@@ -150,7 +151,7 @@ Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const Re
   return answer;
 }
 
-/// The rendezvous at a rank other than 0.
+/// The side of a rank other than 0 in the rendezvous: sends its HELLO to rank 0 and returns the members of the job.
 std::vector<Member> join(const RendezvousOptions& options, const OnMembers& know) {
   // Rank 0 gives up at its limit and sends the reason. The deadline here is half a second later, so that the reason
   // arrives.

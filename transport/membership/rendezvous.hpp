@@ -21,7 +21,8 @@ struct Member {
   ProcessRole role = ProcessRole::any;
 };
 
-/// The job, this process as a member of it, and the settings of the rendezvous.
+/// The job, this process as a member of it, and the settings of rendezvous(), by which all processes meet at the start
+/// of the job.
 struct RendezvousOptions {
   Job job;
   Agreement agreement;
@@ -30,17 +31,19 @@ struct RendezvousOptions {
   std::string bind;
   /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
-  /// Called with one line about each process that connects but does not belong to the job, or whose rank is taken.
+  /// Called with one line about each process that is refused, because it does not belong to the job or its rank is
+  /// taken or does not exist, and about each message that is no HELLO.
   std::function<void(const std::string& line)> on_notice = {};
 };
 
 using OnMembers = std::function<void(const std::vector<Member>&)>;
 
-/// Exchanges the members of a job between all its processes. Every rank sends rank 0 a HELLO with its member, which
-/// rank 0 checks. When all ranks have sent one, rank 0 answers with the members. Each rank passes them to `know`, and
-/// confirms them to rank 0 by sending its HELLO again. Returns the members by rank when all ranks have confirmed.
-/// Throws Error if the processes differ (with the first difference), if a rank does not come within the limit, or if
-/// rank 0 refuses this process or does not answer.
+/// Exchanges the members of a job between all its processes. Every other rank sends rank 0 a HELLO with its member,
+/// which rank 0 checks. When all ranks have sent one, rank 0 answers with the members. Each rank passes the members to
+/// `know`, and confirms them to rank 0 by sending its HELLO again. Returns the members by rank when all ranks have
+/// confirmed; a job of one process returns at once without calling `know`. Throws Error if the processes differ (with
+/// the first difference), if a rank does not come within the limit, or if rank 0 refuses this process or does not
+/// answer.
 std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know);
 
 }  // namespace troupe

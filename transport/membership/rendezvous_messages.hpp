@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// The message with which a process joins a job at rank 0. The process sends the same message again to confirm that it
-/// has received the members.
+/// HELLO, the message with which a process joins a job at rank 0. The process sends the same message again to confirm
+/// that it has received the members.
 struct Hello {
   std::string run_id;
   int rank = 0;
@@ -35,25 +35,27 @@ struct Answer {
 
 std::vector<std::byte> encode(const Hello& hello);
 std::vector<std::byte> encode(const Answer& answer);
-/// Throws Error if the bytes are not a HELLO, or are one of another version of the protocol.
+/// Decodes a HELLO. Throws Error if the bytes are not a HELLO, or one of another version of the protocol.
 Hello decode_hello(std::span<const std::byte> bytes);
-/// Throws Error if the bytes are not an answer.
+/// Decodes an answer. Throws Error if the bytes are not an answer.
 Answer decode_answer(std::span<const std::byte> bytes);
 
-/// Writes a member as a part of a HELLO, of an answer, or of the message about a rank that has returned.
+/// Appends an encoded member to the bytes of `writer`: to a HELLO, an answer, or the message about a rank that has
+/// returned.
 void write(ByteWriter& writer, const Member& member);
 /// Reads a member that write() has written. Throws Error if the bytes end too early, an address is too long or the role
 /// is unknown.
 Member read_member(ByteReader& reader);
 
-/// Returns the first entry in which two agreements differ, as an error text such as `seed is 3 on rank 1 but 4 on rank
-/// 0`; empty if they are equal.
+/// Returns the first entry in which two agreements, lists of names and values, differ, as an error text such as `seed
+/// is 3 on rank 1 but 4 on rank 0`; empty if the agreements are equal.
 std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank);
-/// run_id_objection() and world_size_objection() return an error text if the run id, or the world size, of a HELLO
-/// differs from that of `job`; empty if it is equal.
+/// run_id_objection() returns an error text if the run id of a HELLO differs from that of `job`, and
+/// world_size_objection() if the world size differs; both return an empty text if it is equal.
 std::string run_id_objection(const Job& job, const Hello& hello);
 std::string world_size_objection(const Job& job, const Hello& hello);
-/// Returns the notice about a process whose first message is not a HELLO.
+/// Returns the text of a notice that a process has sent a message which is no HELLO. `reason` is the error of
+/// decode_hello().
 std::string foreign_notice(const std::string& reason);
 
 }  // namespace troupe

@@ -18,8 +18,8 @@ using mpi::expect_success;
 using mpi::MpiThread;
 using mpi::Operation;
 
-/// MPI's datatype for the elements of a sum. 16-bit floats are integers for MPI; sum_of() has the operations that add
-/// them. Throws Error for a dtype that cannot be summed.
+/// Returns MPI's datatype for the elements of a sum. 16-bit floats are integers for MPI; sum_of() has the operations
+/// that add them. Throws Error for a dtype that cannot be summed.
 MPI_Datatype type_for_sums(DType dtype) {
   switch (dtype) {
     case DType::float16:
@@ -47,7 +47,7 @@ MPI_Op operation_of(MPI_User_function* add) {
   return operation;
 }
 
-/// MPI's operation that adds elements of a dtype. Must be called on the thread of MpiThread.
+/// Returns MPI's operation that adds elements of a dtype. Must be called on the thread of MpiThread.
 MPI_Op sum_of(DType dtype) {
   static const MPI_Op float16 = operation_of(&add_halves<DType::float16>);
   static const MPI_Op bfloat16 = operation_of(&add_halves<DType::bfloat16>);
@@ -73,13 +73,15 @@ void* memory_of(const Tensor& tensor) {
 /// stay allocated until MPI has finished the operation.
 using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
 
-/// The state that the works of a communicator share.
+/// The state that an MpiCommunicator and its works share: whether the communicator has failed, and the operations whose
+/// listeners are called then.
 struct MpiGroup {
   Abort abort;
   std::mutex mutex;
   std::vector<std::weak_ptr<Operation>> operations;
 
-  /// Queues an operation for MpiThread. `name` begins the text of an error that MPI reports when the operation begins.
+  /// Queues an operation that `call` begins for MpiThread. `name` begins the text of an error that MPI reports when the
+  /// operation begins.
   std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string name, Call call) {
     auto operation = std::make_shared<Operation>();
     operation->from = from;
@@ -108,7 +110,8 @@ struct MpiGroup {
 };
 
 /// The work of a collective or a receive over MPI. A failed work must not touch the caller's tensors any more, but MPI
-/// cannot be stopped, so MPI reads a copy of the input and writes memory that is copied to the result.
+/// cannot be stopped, so MPI reads a copy of the input and writes to memory of the operation, which advance() copies to
+/// the caller's tensor once MPI has finished.
 class MpiWork final : public HostWork {
  public:
   MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string name, Tensor tensor,
@@ -165,7 +168,8 @@ Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
   if (kind == CollectiveKind::barrier)
     return [on](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); };
   const bool sums = form_of(kind).sums;
-  // MPI's count is the number of elements that one rank sends or receives, not that of all ranks.
+  // MPI's count is the size of one rank's part, not of all parts together: in elements for a sum, in bytes for other
+  // kinds.
   const auto& counted = form_of(kind).output == OutputSize::scattered ? part.output : part.input;
   const auto type = sums ? type_for_sums(counted.dtype()) : MPI_BYTE;
   const auto count = sums ? count_of(counted.elements()) : bytes_of(counted);

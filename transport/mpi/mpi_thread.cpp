@@ -14,8 +14,9 @@ namespace troupe::mpi {
 namespace {
 
 constexpr std::chrono::seconds kJoinLimit{60}, kShutLimit{10};
-// MPI cannot wait for its operations and for a new one from another thread at once, so the thread polls MPI: without a
-// pause for kEagerRounds rounds after an operation has begun or ended, then at intervals of kPause.
+// MPI cannot wait for its operations and for a new one from another thread at once, so the thread of MpiThread polls
+// MPI while operations run: without a pause for kEagerRounds rounds after an operation has begun or ended, then at
+// intervals of kPause.
 constexpr int kEagerRounds = 1'000;
 constexpr std::chrono::microseconds kPause{100};
 
@@ -89,7 +90,7 @@ void MpiThread::run() {
     wait_for_work();
   }
   // MPI_Finalize() could wait for ranks that are gone, so it is left out while operations run and after abandon(). The
-  // launcher cleans up after processes that do not finalize MPI.
+  // job's launcher, such as mpirun, cleans up after processes that do not finalize MPI.
   if (running_.empty() && !abandoned_) MPI_Finalize();
   std::lock_guard lock(mutex_);
   ended_ = true;
@@ -159,7 +160,7 @@ MPI_Comm MpiThread::join(const std::string& name, const std::vector<int>& ranks)
   Hash hash;
   hash.add(name);
   const auto tag = static_cast<int>(hash.digest() & 0x3fff);
-  // The operation shares the promise, because the caller may have given up when MPI returns.
+  // The operation shares the promise, because join() may have thrown for its time limit before MPI returns.
   const auto joined = std::make_shared<std::promise<MPI_Comm>>();
   auto result = joined->get_future();
   auto operation = std::make_shared<Operation>();

@@ -17,12 +17,14 @@
 
 namespace troupe::mpi {
 
-/// An operation that MpiThread begins and MPI does in the background.
+/// A nonblocking operation of MPI, such as MPI_Ibcast: the thread of MpiThread begins it, and MPI does it in the
+/// background.
 struct Operation {
-  /// Begins the operation and returns MPI's request. Called on the thread of MpiThread.
+  /// Begins the operation and returns MPI's request. Called on the thread of MpiThread. An exception ends the
+  /// operation; its text becomes `error`.
   std::function<MPI_Request()> begin;
   /// The memory that MPI reads and writes. MpiThread holds the operation until MPI has finished, even if the collective
-  /// has failed. Other code must not access the memory before `done`.
+  /// has failed. Other code must not access the memory before `done` is true.
   Tensor from, to;
   ProgressListeners listeners{1};
   std::size_t received_bytes = 0;
@@ -34,11 +36,11 @@ struct Operation {
 void expect_success(int code, const char* call);
 
 /// The one thread of this process that calls MPI. The first call of instance() starts the thread and initializes MPI.
-/// When the process ends, it waits for at most 10 seconds until the thread has ended, because a call of MPI may never
+/// At its exit, the process waits for the end of the thread, at most 10 seconds, because a call of MPI may never
 /// return.
 class MpiThread {
  public:
-  /// The thread of this process. Throws Error if MPI cannot be initialized.
+  /// Returns the only object of this class. Throws Error if MPI cannot be initialized.
   static MpiThread& instance();
   MpiThread(const MpiThread&) = delete;
   MpiThread& operator=(const MpiThread&) = delete;
@@ -49,8 +51,8 @@ class MpiThread {
   void post(std::shared_ptr<Operation> operation);
   /// Notes that a rank may be gone: MPI is not finalized, because MPI_Finalize() would wait for the rank. Any thread.
   void abandon() { abandoned_ = true; }
-  /// Makes an MPI communicator of `ranks`, all of which must call this with the same name. Blocks until all have.
-  /// Throws Error if MPI refuses, or if a rank does not call within 60 seconds.
+  /// Makes an MPI communicator of `ranks`, ranks of the MPI job. All of them must call this function with the same
+  /// name. Blocks until all have called it. Throws Error if MPI refuses, or if a rank does not call within 60 seconds.
   MPI_Comm join(const std::string& name, const std::vector<int>& ranks);
 
  private:
@@ -72,8 +74,8 @@ class MpiThread {
   std::deque<std::shared_ptr<Operation>> queue_;
   bool stopping_ = false, ended_ = false;
   std::atomic<bool> abandoned_ = false;
-  std::vector<Running> running_;  // used by the thread alone
-  int idle_rounds_ = 0;           // rounds since an operation began or ended; used by the thread alone
+  std::vector<Running> running_;  // used by thread_ alone
+  int idle_rounds_ = 0;           // rounds of run() since an operation began or ended; used by thread_ alone
   std::thread thread_;
 };
 

@@ -91,8 +91,8 @@ class NcclGroup final : public Communicator {
         watch_(options.limit, {[this] { return look(); }, [this](const FailurePtr&) { release(); }}) {}
 
   ~NcclGroup() override {
-    // A collective that is not done within the limit waits for a rank that will not come, so the communicators are
-    // aborted.
+    // If a collective is not done within the limit, it waits for a rank that will not come. NCCL's communicators are
+    // then aborted, because destroying them would wait for the collective.
     const auto is_over = [this](const Event& event) {
       return event.state() == nullptr || event.state()->wait_for(watch_.limit());
     };
@@ -171,8 +171,8 @@ class NcclGroup final : public Communicator {
     return lock ? ranks_.async_failure() : nullptr;
   }
 
-  /// Aborts NCCL's communicators. A thread that holds the lock in begin() releases it soon, because its wait for NCCL
-  /// checks whether the group has ended.
+  /// Aborts NCCL's communicators. The group has ended before this call, so a thread that holds the lock in begin()
+  /// releases it soon: while it waits for NCCL, it checks whether the group has ended.
   void release() {
     std::lock_guard lock(mutex_);
     ranks_.abort();

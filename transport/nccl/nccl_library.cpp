@@ -6,8 +6,8 @@ namespace troupe::nccl {
 
 const NcclLibrary& nccl_library() {
   static const auto& library = []() -> const NcclLibrary& {
-    // These variables are set unless the user has set them. NCCL_RUNTIME_CONNECT=0 makes all connections when a group
-    // is made: the first collective would otherwise make them, and its launch would wait for the other processes.
+    // Sets environment variables of NCCL, unless the user has set them. NCCL_RUNTIME_CONNECT=0 makes all connections
+    // when a group is made. By default the first collective makes them, so its launch waits for the other processes.
     // NCCL_LAUNCH_ORDER_IMPLICIT=1 launches the collectives of several groups, which several threads may use, in one
     // order on every GPU.
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);

@@ -8,7 +8,7 @@
 
 namespace troupe::nccl {
 
-/// The functions of NCCL. nccl_library() loads the library when it is first called.
+/// The functions of NCCL, loaded from its shared library.
 struct NcclLibrary {
   cuda::SharedLibrary library{"NCCL", {"libnccl.so.2"}};
   TROUPE_CUDA_FUNCTION(error_text, ncclGetErrorString);
@@ -27,10 +27,11 @@ struct NcclLibrary {
   TROUPE_CUDA_FUNCTION(reduce_scatter, ncclReduceScatter);
 };
 
-/// The functions of NCCL. Throws Error with the reason if the library cannot be loaded. Thread-safe.
+/// Returns the functions of NCCL. The first call loads the library. Throws Error with the reason if the library cannot
+/// be loaded. Thread-safe.
 const NcclLibrary& nccl_library();
 
-/// NCCL's text for a result, with the details of NCCL's last error if there are any. `comm` may be null.
+/// Returns NCCL's text for a result, with the details of NCCL's last error if there are any. `comm` may be null.
 std::string text_of(ncclResult_t result, ncclComm_t comm);
 
 }  // namespace troupe::nccl

@@ -12,7 +12,7 @@ namespace troupe::nccl {
 
 namespace {
 
-// An operation is polled kEagerLooks times without a pause, then at intervals of kPause.
+// The state of a communicator is polled kEagerLooks times without a pause, then at intervals of kPause.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{50};
 
@@ -49,7 +49,7 @@ void NcclRanks::call_for_all(const char* activity, const Call& call) const {
   std::size_t at = 0;
   auto result = ncclSuccess;
   for (; at < comms_.size() && is_fine(result); ++at) result = call(at, comms_[at]);
-  // ncclGroupEnd() is called also after an error: NCCL would otherwise add later calls of this thread to the group
+  // ncclGroupEnd() is called also after an error: without it NCCL would add later calls of this thread to the group
   // call.
   const auto ended = library.group_end();
   if (!is_fine(result)) refuse(activity, at - 1, result);
@@ -101,8 +101,8 @@ void NcclRanks::refuse(const char* activity, std::size_t local, ncclResult_t res
   throw Error("nccl", device::names_of({local_[local]}) + ": " + activity + ": " + text_of(local, result));
 }
 
-/// NCCL's text for a result of a local rank. For ncclRemoteError and ncclSystemError the text also names all ranks of
-/// other processes, because NCCL does not tell which process it has lost.
+/// Returns NCCL's text for a result of a local rank. For ncclRemoteError and ncclSystemError the text also names all
+/// ranks of other processes, because NCCL does not tell which process it has lost.
 std::string NcclRanks::text_of(std::size_t local, ncclResult_t result) const {
   auto text = nccl::text_of(result, comms_[local]);
   const bool are_others = static_cast<int>(local_.size()) < size_;

@@ -11,17 +11,17 @@
 namespace troupe::nccl {
 
 /// NCCL's communicators of the ranks of this process. Calls of NCCL do not block; this class waits, with a limit, for
-/// the work that NCCL does in the background. Used by one thread at a time.
+/// the work that NCCL does in the background. Must be used by one thread at a time.
 class NcclRanks {
  public:
-  /// Called repeatedly during a wait. An exception ends the wait.
+  /// Called repeatedly during a wait. An exception ends the wait and is rethrown.
   using Check = std::function<void()>;
 
   /// Blocks until all ranks of the group have joined. Throws Error that names a rank if NCCL refuses or the limit
   /// passes, and the exceptions of `options.check`.
   explicit NcclRanks(const NcclGroupOptions& options);
   /// Waits, for at most the limit, until the data that is on its way to other processes has arrived there, then
-  /// destroys the communicators. If the wait fails, aborts them.
+  /// destroys the communicators. If the wait fails, aborts them. Does nothing after abort().
   ~NcclRanks();
   NcclRanks(const NcclRanks&) = delete;
   NcclRanks& operator=(const NcclRanks&) = delete;
@@ -31,7 +31,7 @@ class NcclRanks {
   /// and the exceptions of `check`.
   using Call = std::function<ncclResult_t(std::size_t local, ncclComm_t comm)>;
   void launch(const Call& call, const Check& check);
-  /// A failure that NCCL has found in the background. Null if there is none, and after abort().
+  /// Returns a failure that NCCL has found in the background. Returns null if there is none, and after abort().
   FailurePtr async_failure() const;
   /// Aborts the communicators, with the collectives that are launched and not done. The devices remain usable.
   void abort() noexcept;

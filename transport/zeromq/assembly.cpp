@@ -25,7 +25,8 @@ class MessagePayload final : public IncomingPayload {
   zmq::message_t message_;
 };
 
-/// A payload in its sender's memory. The destructor sends `payload_read`, after which the sender may reuse the memory.
+/// A payload that stays in its sender's memory until this process reads it. The destructor sends a packet
+/// `payload_read`, after which the sender may reuse the memory.
 class RemotePayload final : public IncomingPayload {
  public:
   RemotePayload(TensorInfo info, std::shared_ptr<Connection> connection, const PacketHeader& header)

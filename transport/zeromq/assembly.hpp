@@ -11,17 +11,18 @@
 
 namespace troupe::zeromq {
 
-/// Assembles the frames of one peer from packets. Several frames may be incomplete at once, because an urgent frame
-/// overtakes the rest of a large one. Used by one thread.
+/// Assembles the frames of one peer from packets. Several frames may be incomplete at once, because packets of an
+/// urgent frame overtake the remaining packets of a large one. Used by one thread.
 class Assembly {
  public:
-  /// Payloads that stay in the peer's memory are read and released through `connection`. add() refuses payloads above
-  /// `max_payload_bytes`, and a frame with which the payloads of all incomplete frames would exceed `max_bytes`.
+  /// Payloads that stay in the peer's memory are read and released through `connection`. add() refuses a payload above
+  /// `max_payload_bytes`, and a frame that would raise the sum of the payloads of all incomplete frames above
+  /// `max_bytes`.
   Assembly(std::shared_ptr<Connection> connection, std::size_t max_payload_bytes, std::size_t max_bytes)
       : connection_(std::move(connection)), max_payload_bytes_(max_payload_bytes), max_bytes_(max_bytes) {}
 
-  /// Adds a packet of type `frame` or `chunk`. Returns the frame if it is complete now. Throws Error if the packet is
-  /// damaged, above a limit, or does not continue its frame.
+  /// Adds a packet of type `frame` or `chunk`. Returns its frame if the frame is complete now. Throws Error if the
+  /// packet is damaged, exceeds a limit, or does not continue its frame.
   std::optional<IncomingFrame> add(const PacketStart& start, zmq::message_t bytes);
 
  private:

@@ -11,15 +11,15 @@ namespace troupe::zeromq {
 
 namespace {
 
-// Bytes up to this number are copied into a ZeroMQ message. A message that refers to the payload, and reports when
-// ZeroMQ has read it, costs more.
+// A packet's bytes up to this number are copied into the ZeroMQ message. For so few bytes, a message that refers to the
+// payload, and reports when ZeroMQ has read it, costs more.
 constexpr std::size_t kCopiedBytes = 4'096;
-// The number of refused attempts to connect after which a peer is lost. ZeroMQ makes an attempt every 100 to 200 ms. A
-// live peer refuses some while its queue of connections is full.
+// A peer that has sent a packet is lost when it refuses more attempts to connect than this. ZeroMQ makes an attempt
+// every 100 to 200 ms. A live peer refuses some while its listen queue is full.
 constexpr int kMaxRefusals = 40;
 
-/// Makes a message of `bytes` bytes of the payload, from byte `offset` on. A large message refers to the payload and
-/// keeps handles of the payload and its guard until ZeroMQ has read it.
+/// Makes a ZeroMQ message of `bytes` bytes of the frame's payload, from byte `offset` on. A message of more than
+/// kCopiedBytes refers to the payload and keeps handles of the payload and its guard until ZeroMQ has read it.
 zmq::message_t message_of(const Frame& frame, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return {};
   auto* const from = frame.payload.mutable_raw() + offset;
@@ -74,8 +74,8 @@ bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
     queue_.emplace(std::pair{priority, order_++}, std::move(outgoing));
     pump();
   }
-  // Sending may have woken ZeroMQ's I/O thread on this core. If the calling thread computed on, the kernel could let
-  // the I/O thread wait for a time slice of milliseconds, and the peer would wait, too.
+  // Lets ZeroMQ's I/O thread run, which pump() may have woken on this core. Without the yield, the kernel could run the
+  // calling thread on for a time slice of milliseconds, which delays the packet.
   std::this_thread::yield();
   return true;
 }
@@ -85,7 +85,7 @@ void Connection::pump() {
     auto next = queue_.begin();
     const auto& guard = next->second.frame.guard;
     // Drops a frame whose guard was withdrawn before its first packet. The code that withdraws a guard informs the peer
-    // by another frame, or by the failure of the link.
+    // by another frame, or by failing the link.
     if (guard && !guard->valid() && next->second.header.offset == 0) {
       queue_.erase(next);
       continue;
@@ -156,7 +156,8 @@ void Connection::note_received(const PacketHeader& header) {
   if (header.type == PacketType::introduction) peer_reads_memory_ = header.can_read_memory;
   if (header.type == PacketType::payload_read) offers_.erase(header.first);
   pump();
-  // Acknowledges half a window at a time, so that the peer does not reach its limit of kWindow packets.
+  // Acknowledges after every kWindow / 2 packets, so that the peer does not reach its limit of kWindow unacknowledged
+  // packets.
   if (received_ - received_acknowledged_ >= kWindow / 2) acknowledge();
 }
 

@@ -12,20 +12,21 @@
 
 namespace troupe::zeromq {
 
-/// A payload that ZeroMQ or the peer reads without a copy, and its guard. Both handles are kept until the payload is
-/// read.
+/// A payload that ZeroMQ or the peer reads without a copy, and its guard or null. Both handles are kept until the
+/// payload is read.
 struct SharedPayload {
   Tensor payload;
   std::shared_ptr<const PayloadGuard> guard;
 };
 
-/// The sending side of the connection to one peer: the frames that wait to be sent, in order of priority, and the
-/// packets that the peer has acknowledged. At most kWindow packets are sent and not yet acknowledged. Thread-safe.
+/// The sending side of the connection to one peer: queues frames in order of priority, sends them as packets, and
+/// counts received and acknowledged packets. At most kWindow packets, the window, are sent and not yet acknowledged.
+/// The peer reads large payloads that this process offers to it directly in this process's memory. Thread-safe.
 class Connection {
  public:
   /// Connects in the background to `address` of peer number `peer`: by `address.ipc` if `same_host` is set and the
-  /// address has one, else by `address.tcp`. `own_identity` is this endpoint's identity, by which the peer knows the
-  /// sender.
+  /// address has one, else by `address.tcp`. `own_identity` is this endpoint's identity, by which the peer recognizes
+  /// the sender.
   Connection(zmq::context_t& context, const std::string& own_identity, int peer, const EndpointAddress& address,
              bool same_host);
   ~Connection();
@@ -34,54 +35,61 @@ class Connection {
 
   std::int64_t pid() const { return pid_; }
 
-  // send() and close_channel() are called by the links. They return false if the connection has failed.
+  // The links call send() and close_channel(); `channel` is the number of the link. Both functions return false if the
+  // connection has failed.
   bool send(std::uint64_t channel, const Frame& frame) {
     return enqueue(frame.priority, {{.type = PacketType::frame, .channel = channel}, frame});
   }
   bool close_channel(std::uint64_t channel);
-  /// Sends the peer a message: this process has read, or dropped, the payload in the peer's memory that belongs to the
-  /// frame which began with packet `first`.
+  /// Tells the peer that this process has read, or dropped, a payload in the peer's memory: that of the frame which
+  /// began with packet `first`.
   void payload_read(std::uint64_t first) {
     enqueue(Frame::kUrgent, {{.type = PacketType::payload_read, .first = first}});
   }
 
-  /// Records the sequence number of a packet from the peer and the acknowledgement in it, releases a payload that the
-  /// peer has read, and sends what the window allows now. Throws Error if a packet from the peer was lost, if the peer
-  /// acknowledges a packet that was not sent, or if the first packet is no introduction or a later one is.
+  /// Processes the header of a packet from the peer: counts the packet and the packets that it acknowledges, releases a
+  /// payload that the peer has read, and sends the packets that the window allows now. Throws Error if a packet from
+  /// the peer was lost, if the peer acknowledges a packet that was not sent, or if the first packet is no introduction
+  /// or a later one is.
   void note_received(const PacketHeader& header);
 
-  /// Handles the events of the socket: established, ended and refused connections. Ended and refused ones may fail this
-  /// object. Sends what the window allows. If `idle`, also acknowledges the packets that have arrived.
+  /// Handles the events of the socket. Fails this object if the established connection has ended, or if the peer is
+  /// lost according to note_refusal(). Otherwise sends the packets that the window allows and, if `idle`, acknowledges
+  /// the packets that have arrived.
   void poll(bool idle);
   zmq::socket_t& monitor() { return monitor_; }
 
   /// Fails with `cause`, and sends the peer a packet `given_up`: this process accepts no further packets from it. The
-  /// packet is sent as soon as the peer is connected.
+  /// packet is sent as soon as the peer is connected. Does nothing if the connection has failed before.
   void give_up(const FailurePtr& cause);
-  /// Ends the connection: drops the messages that wait, and sends nothing more except the packet of give_up(). Does
-  /// nothing if the connection has failed before.
+  /// Ends the connection: drops the messages that wait and the handles of the payloads that the peer may still read,
+  /// and sends nothing more except the packet of give_up(). Does nothing if the connection has failed before.
   void fail(const FailurePtr& cause);
-  /// Fails and closes the socket. Call it before the end of the ZeroMQ context, because links may hold this object for
-  /// longer. ZeroMQ still sends the packets that it has accepted.
+  /// Fails this object if it has not failed before, and closes its sockets. Call it before the end of the ZeroMQ
+  /// context, because links may keep this object alive for longer. ZeroMQ still sends the packets that it has accepted.
   void shut();
   FailurePtr failure() const;
-  /// Whether the peer has acknowledged every packet and read every offered payload, or the connection has failed.
+  /// Whether no message waits and the peer has acknowledged every packet and read every offered payload, or the
+  /// connection has failed.
   bool drained() const;
 
  private:
-  /// A message that waits to be sent as one or several packets. `header` is that of its next packet; send_next() and
-  /// send_packet() set the sequence and acknowledgement numbers.
+  /// A message to the peer that waits to be sent as one or several packets. `header` is that of its next packet;
+  /// send_next() and send_packet() set the sequence and acknowledgement numbers. `frame` is used for messages of the
+  /// type `frame` alone.
   struct Outgoing {
     PacketHeader header;
     Frame frame = {};
   };
 
-  /// Queues a message, and sends what the window allows. Returns false if the connection has failed.
+  /// Queues a message, and sends the packets that the window allows. Returns false if the connection has failed.
   bool enqueue(std::int64_t priority, Outgoing outgoing);
 
   // The caller of pump(), send_next(), send_packet(), acknowledge() and send_given_up() must hold mutex_.
 
-  /// Sends packets in order of priority until kWindow packets are not acknowledged, or none waits.
+  /// Sends packets in order of priority until kWindow packets are not acknowledged, no message waits, or ZeroMQ accepts
+  /// no more. Drops a frame whose guard was withdrawn before its first packet. Does nothing before the connection is
+  /// established.
   void pump();
   /// Sends the next packet of a message. Returns false if ZeroMQ does not accept it now.
   bool send_next(Outgoing& outgoing);
@@ -89,9 +97,10 @@ class Connection {
   void acknowledge();
   void send_given_up();
 
-  /// Counts a refused attempt to connect. Returns whether the peer is lost: it has sent a packet, so it listens as long
-  /// as it lives, but has refused more than kMaxRefusals attempts. ZeroMQ itself does not report the end of a peer that
-  /// dies before the connection to it is established.
+  /// Counts a refused attempt to connect, if the peer has sent a packet and the connection is not established. Returns
+  /// whether the peer is lost: a peer that has sent a packet listens as long as it lives, but this one has refused more
+  /// than kMaxRefusals attempts. ZeroMQ itself does not report the end of a peer that dies before the connection is
+  /// established.
   bool note_refusal();
 
   const int peer_;
@@ -100,7 +109,7 @@ class Connection {
   zmq::socket_t socket_;
   zmq::socket_t monitor_;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue_;  // by priority, then in the order of enqueue()
-  std::map<std::uint64_t, SharedPayload> offers_;  // by the number of the packet that began the frame
+  std::map<std::uint64_t, SharedPayload> offers_;  // offered payloads, by the number of the frame's first packet
   std::uint64_t order_ = 0;
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::uint64_t received_ = 0, received_acknowledged_ = 0;

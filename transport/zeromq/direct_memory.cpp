@@ -17,8 +17,8 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// A random number in this process, the probe. Other processes get its address and value: one that reads the value at
-/// the address can read the memory of this process.
+/// Returns the probe: a random number in the memory of this process. Other processes receive its address and value; a
+/// process that reads this value at this address can read the memory of this process.
 std::uint64_t& probe() {
   static std::uint64_t value = [] {
     std::random_device random;
@@ -37,7 +37,8 @@ void* pointer(std::uint64_t address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
-/// Copies bytes from the memory of another process. Throws PayloadWithdrawn if they cannot be read.
+/// Copies to.size() bytes from `address` in the memory of process `pid`. Throws PayloadWithdrawn if they cannot be
+/// read.
 void copy_from(std::int64_t pid, std::uint64_t address, std::span<std::byte> to) {
   const iovec local{to.data(), to.size()};
   const iovec remote{pointer(address), to.size()};
@@ -58,7 +59,8 @@ std::string host_identity() {
 
 void offer_memory(EndpointAddress& address) {
 #ifdef PR_SET_PTRACER
-  // prctl() fails without effect on kernels without Yama, which let processes of one user read each other's memory.
+  // Exempts this process from Yama, which restricts reads of the memory of other processes. On kernels without Yama
+  // prctl() fails without effect, and processes of one user can read each other's memory anyway.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
   address.pid = getpid();

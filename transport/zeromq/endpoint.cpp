@@ -18,7 +18,8 @@ namespace {
 
 using namespace zeromq;
 
-/// After this time without traffic the I/O thread acknowledges packets and looks for ended connections.
+/// After this time without events the I/O thread polls every connection: it looks for ended connections and
+/// acknowledges the packets that have arrived. It then wakes drain().
 constexpr std::chrono::milliseconds kIdle{50};
 
 /// Returns 32 random hexadecimal digits.
@@ -51,8 +52,8 @@ class WakeUp {
   int descriptor_;
 };
 
-/// Receives the packets of all peers on one socket and one I/O thread. The Connection to each peer sends packets, on
-/// the threads that call it.
+/// An endpoint that receives the packets of all peers on one socket and one I/O thread. The Connection to each peer
+/// sends packets, on the threads that call it.
 class ZeroMqEndpoint final : public Endpoint {
  public:
   explicit ZeroMqEndpoint(EndpointOptions options)
@@ -99,7 +100,7 @@ class ZeroMqEndpoint final : public Endpoint {
       receiver_.bind(options_.bind);
       address_.tcp = receiver_.get(zmq::sockopt::last_endpoint);
       if (options_.same_host) {
-        // An abstract socket leaves no file behind, however the process ends.
+        // An abstract Unix socket leaves no file behind, however the process ends.
         address_.ipc = "ipc://@troupe-" + address_.identity;
         receiver_.bind(address_.ipc);
       }
@@ -148,7 +149,7 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   void receive_packets() {
-    // At most two windows of packets are received at a time, so that look_after_connections() runs soon.
+    // Receives at most 2 * kWindow packets per call, so that look_after_connections() runs soon.
     for (int i = 0; i < 2 * kWindow; ++i) {
       zmq::message_t identity;
       if (!receiver_.recv(identity, zmq::recv_flags::dontwait)) return;
@@ -200,7 +201,7 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_;
-  std::vector<Peer*> polled_;  // peers whose monitors the I/O thread polls; used by it alone
+  std::vector<Peer*> polled_;  // peers whose monitor sockets the I/O thread polls; used by that thread alone
   std::atomic<bool> changed_{true};
   std::atomic<bool> stopping_{false};
   std::thread io_thread_;

@@ -14,11 +14,11 @@ namespace troupe::zeromq {
 /// that may be empty.
 enum class PacketType : std::uint8_t {
   introduction,     ///< the first packet; `can_read_memory` tells whether the sender can read the receiver's memory
-  frame,            ///< begins a frame: its header, and its first bytes, or none if the receiver reads them in place
+  frame,            ///< begins a frame: header and first bytes, or no bytes if the receiver reads them in place
   chunk,            ///< further bytes of a frame
   payload_read,     ///< the sender of this packet has read, or dropped, a payload in the memory of the receiver
   channel_closed,   ///< the sender has closed its end of a link
-  given_up,         ///< the sender accepts no further packets, because some were damaged or too many
+  given_up,         ///< the sender accepts no further packets, because one was damaged or above a limit
   acknowledgement,  ///< carries only the field `acknowledged`
 };
 
@@ -39,22 +39,22 @@ struct PacketHeader {
   /// The position of the packet's bytes in the payload of the frame, and the number of these bytes.
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  /// The addresses, in the sender's memory, of a payload that the receiver reads in place, and of the word of its
-  /// guard. Both are 0 for other payloads.
+  /// The address, in the sender's memory, of a payload that the receiver reads in place, and the address of the word of
+  /// the payload's guard. Both are 0 for other payloads.
   std::uint64_t address = 0;
   std::uint64_t guard_address = 0;
-  /// xxh3, 64 bits, of the packet's bytes. For a payload that is read in place: the value of the guard's word while the
-  /// payload is valid.
+  /// The xxh3 hash, 64 bits, of the packet's bytes. For a payload that is read in place: the value of the guard's word
+  /// while the payload is valid.
   std::uint64_t checksum = 0;
 
   bool operator==(const PacketHeader&) const = default;
 };
 
 inline constexpr std::size_t kPacketHeaderBytes = 88;
-/// The largest number of bytes in one packet.
+/// The largest second part of a packet, in bytes.
 inline constexpr std::size_t kPacketBytes = std::size_t{4} << 20;
-/// The size of a payload, in bytes, from which on the receiver reads it in place. Sending a smaller payload is cheaper
-/// than reading it in the memory of another process.
+/// The smallest payload, in bytes, that a receiver on the same host reads in place, in the sender's memory. Sending a
+/// smaller payload is cheaper.
 inline constexpr std::size_t kReadInPlaceBytes = 16'384;
 
 /// The first part of a packet: its header, and the header of a frame if the packet begins one.

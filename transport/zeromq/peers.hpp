@@ -21,20 +21,21 @@ namespace troupe::zeromq {
 /// I/O thread adds frames, the owner of the link receives them. Thread-safe.
 class Channel {
  public:
-  /// `max_bytes` limits the bytes of the payloads that wait in memory of this process to be received.
+  /// `max_bytes` limits the sum, in bytes, of the payloads in memory of this process that wait to be received.
   explicit Channel(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   /// Adds a frame and calls the on_ready callback; drops the frame if the link is closed or has failed. Throws Error if
-  /// more than `max_bytes` would wait.
+  /// more than `max_bytes` bytes would wait.
   void deliver(IncomingFrame frame);
   std::optional<IncomingFrame> receive();
   void on_ready(Link::OnReady callback);
-  /// Ends the link: no further frame arrives. Only the first cause is kept.
+  /// Ends the link with `cause`, after which no further frame arrives, and calls the on_ready callback. Does nothing if
+  /// the link has failed or is closed.
   void fail(const FailurePtr& cause);
   /// Closes this end: frames that wait to be received, and frames that still arrive, are dropped.
   void close();
   bool is_closed() const;
-  /// Returns the cause that ended the link once all frames were received, else null.
+  /// Returns the cause with which fail() ended the link; null if it did not, or while frames wait to be received.
   FailurePtr failure() const;
 
  private:
@@ -49,8 +50,8 @@ class Channel {
   bool closed_ = false;
 };
 
-/// Another endpoint, the connection to it, which is made on first use, and the channels of the links over it. The mutex
-/// of Peers guards all members but `assembly`.
+/// Another endpoint, the connection to it, and the channels of the links over this connection. `connection` and
+/// `assembly` are null before the first use of the peer. The mutex of Peers guards all members but `assembly`.
 struct Peer {
   int number = 0;
   EndpointAddress address;
@@ -64,32 +65,36 @@ struct Peer {
 class Peers {
  public:
   /// Keeps references to `context`, `options` and `address`, which is this endpoint's address. `on_connection` is
-  /// called, with the lock held, when a connection is made; it must not call this object.
+  /// called when a connection is made, while this object's mutex is held; it must not call this object.
   Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address,
         std::function<void()> on_connection)
       : context_(context), options_(options), address_(address), on_connection_(std::move(on_connection)) {}
 
-  /// Adds a peer. Throws Error if the number is in use.
+  /// Adds the endpoint at `address` as peer `number`, without connecting to it. Throws Error if the number is in use.
   void add(int number, const EndpointAddress& address);
-  /// Gives the number of a failed peer to another endpoint. Throws Error if the number is not in use.
+  /// Gives the number of a failed peer to another endpoint, as a new Peer without connection and links. Throws Error if
+  /// the number is not in use.
   void replace(int number, const EndpointAddress& address);
-  /// Makes this end of a link to a peer, and the connection to the peer if it has none. Throws Error if there is no
-  /// such peer, or if it has a link of that name already.
+  /// Makes this end of the link `name` to peer `number`, and the connection to the peer if there is none. Throws Error
+  /// if no peer has that number, or if link() has made a link of that name to the peer before, even if that link is
+  /// closed.
   std::shared_ptr<Link> link(int number, const std::string& name);
 
   /// Returns the peer of that number, or null.
   Peer* find(int number);
-  /// Returns the peer with that identity, or null. Connects to the peer if it has no connection, so that its packets
-  /// can be acknowledged.
+  /// Returns the peer whose endpoint has that identity, or null. Connects to the peer if it has no connection, so that
+  /// its packets can be acknowledged.
   Peer* sender(const std::string& identity);
-  /// Returns the channel of a link. Makes it if frames of the peer arrive before link() is called at this end.
+  /// Returns channel `id` of a peer. Makes the channel if there is none, because frames may arrive before link() is
+  /// called at this end.
   std::shared_ptr<Channel> channel(Peer& peer, std::uint64_t id);
   /// Returns the peers that have a connection, including replaced ones.
   std::vector<Peer*> connected();
-  /// Whether every connection is drained; see Connection::drained().
+  /// Whether every connection has failed or is drained: no message waits to be sent, and the peer has acknowledged all
+  /// packets and read all payloads.
   bool drained();
 
-  /// Ends the link with channel `id`, which the peer has closed at its end.
+  /// Fails channel `id` with a failure of the kind `aborted`, because the peer has closed its end of the link.
   void closed_there(Peer& peer, std::uint64_t id);
   /// Fails the connection to a peer and all links over it, links that are made later included. Must be called without a
   /// lock that the callbacks of the links take; the callbacks may call this object.
@@ -107,7 +112,7 @@ class Peers {
   const std::function<void()> on_connection_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Peer>> peers_;
-  std::vector<std::unique_ptr<Peer>> replaced_;  // by_identity_ and the I/O thread may still refer to them
+  std::vector<std::unique_ptr<Peer>> replaced_;  // kept because by_identity_ and the I/O thread may refer to them
   std::map<std::string, Peer*> by_identity_;
 };
 

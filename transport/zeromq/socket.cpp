@@ -23,8 +23,8 @@ constexpr int kMaxSockets = 16'384;
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
-  // ZeroMQ's heartbeats are off: they would end a connection to a process whose receive queue is full. Membership sends
-  // its own heartbeats.
+  // Turns ZeroMQ's heartbeats off: they would end a connection to a process whose receive queue is full. The class
+  // Membership sends heartbeats of its own.
   socket.set(zmq::sockopt::heartbeat_ivl, 0);
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes));
 }
@@ -60,8 +60,8 @@ zmq::socket_t make_receiver(zmq::context_t& context) {
   zmq::socket_t socket(context, zmq::socket_type::router);
   set_common(socket);
   socket.set(zmq::sockopt::rcvhwm, 2 * kWindow);
-  // Makes sending to a disconnected sender an error; by default ZeroMQ drops the message silently. Only acceptors send
-  // on such a socket.
+  // Makes sending to a disconnected sender an error; by default ZeroMQ drops the message silently. Of the receivers,
+  // only those of acceptors also send.
   socket.set(zmq::sockopt::router_mandatory, true);
   return socket;
 }

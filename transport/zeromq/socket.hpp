@@ -22,27 +22,29 @@ void keep_message_memory();
 zmq::context_t make_context();
 
 /// Makes a socket that receives from any number of senders and can answer them. Sending to a sender that has
-/// disconnected throws zmq::error_t. This function and the next two make all sockets except those of watch(), and set
-/// every option before the socket is bound or connected.
+/// disconnected throws zmq::error_t. make_receiver(), make_sender() and make_client() make all sockets except those of
+/// watch(), and set every option before the socket is bound or connected.
 zmq::socket_t make_receiver(zmq::context_t& context);
-/// Makes a socket that sends to one receiver, which knows this endpoint by `identity`.
+/// Makes a socket that sends to one receiver, which identifies this endpoint by `identity`.
 zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity);
-/// Makes a socket that sends to one receiver, which does not know the sender, and receives its answers.
+/// Makes a socket without an identity of its own, which sends to one receiver and receives the answers of that
+/// receiver.
 zmq::socket_t make_client(zmq::context_t& context);
 
 /// Makes a socket from which next_event() reads the events of `socket`: handshakes that succeed or fail, disconnects,
 /// and attempts to connect that are repeated. `name` must be unique in the context.
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);
 
-/// Returns the next event, ZMQ_EVENT_..., from a socket made by watch(). Does not wait; returns nothing if there is
-/// none.
+/// Returns the number of the next event, a constant ZMQ_EVENT_NAME, from a socket made by watch(). Does not wait;
+/// returns nothing if there is no event.
 std::optional<int> next_event(zmq::socket_t& monitor);
 
 /// Returns a view of the bytes of a message; `message` must outlive it.
 std::span<const std::byte> bytes_of(const zmq::message_t& message);
 
-/// Receives the remaining parts of a message of which the first part was received; `more` is whether that part has
-/// successors. Returns the first three of them and drops further ones, so that a malformed message takes no memory.
+/// Receives the remaining parts of a message of which the first part was received; `more` is whether the message has
+/// further parts. Returns the first three of them and drops the others, so that a malformed message takes little
+/// memory.
 std::vector<zmq::message_t> receive_rest(zmq::socket_t& socket, bool more);
 
 }  // namespace troupe::zeromq

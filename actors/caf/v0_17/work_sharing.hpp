@@ -9,8 +9,9 @@
 
 namespace troupe {
 
-/// A policy for CAF's scheduler (caf::scheduler::coordinator): work sharing on JobQueues. The number of workers and the
-/// time of polling, in microseconds, are read from the configuration: `scheduler.max-threads` and kPollOption.
+/// The policy by which CAF 0.17's scheduler (caf::scheduler::coordinator) distributes jobs: it pushes a job to the
+/// queue of one worker in JobQueues, and workers without jobs take jobs from other queues. The number of workers and
+/// the time of polling, in microseconds, are read from the configuration: `scheduler.max-threads` and kPollOption.
 class WorkSharing : public caf::policy::unprofiled {
  public:
   static constexpr const char* kPollOption = "troupe.busy-poll";

@@ -52,8 +52,8 @@ class OneByOne final : public caf::scheduler {
   std::deque<caf::resumable*> jobs_;
 };
 
-/// An actor system with a scheduler of Troupe. CAF calls set_up() while it constructs the actor system, before it would
-/// make its default scheduler.
+/// An actor system with OneByOne or WorkSharing as its scheduler. CAF calls set_up() while it constructs the actor
+/// system, before it would make its default scheduler.
 class System final : public caf::actor_system {
  public:
   System(caf::actor_system_config& config, const SchedulerOptions& options)

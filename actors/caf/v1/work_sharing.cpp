@@ -22,8 +22,9 @@ class Shutdown final : public caf::resumable {
 
 }  // namespace
 
-/// One thread, and the scheduler that CAF sees while this thread runs an actor: an actor that gets mail from the
-/// running one goes to its home worker, or to this worker if it has no home worker.
+/// A thread that runs actors. While it runs one, the Worker is the scheduler that CAF sees: an actor that gets mail
+/// from the running actor is pushed to the queue of its home worker (see HomeWorkers), or to the queue of this worker
+/// if it has no home worker.
 class WorkSharing::Worker final : public caf::scheduler {
  public:
   Worker(WorkSharing& all, std::size_t number) : all_(all), number_(number) {}

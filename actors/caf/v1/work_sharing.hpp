@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-/// A scheduler for CAF 1.x whose workers share work through JobQueues. Each worker is one thread.
+/// A scheduler for CAF 1.x: its workers, each one thread, take jobs from JobQueues. An actor that gets mail is pushed
+/// to the queue of its home worker.
 class WorkSharing final : public caf::scheduler {
  public:
   WorkSharing(caf::actor_system& system, std::size_t workers, std::chrono::microseconds poll);

@@ -33,7 +33,7 @@ struct Convolution {
         groups(attributes.integer("groups")) {}
 
   std::int64_t pixels_of_row() const { return y_height * y_width; }
-  /// The number of elements of x that an element of y depends on.
+  /// The number of elements of x, zeros of the padding included, that an element of y depends on.
   std::int64_t window() const { return kernel_height * kernel_width * (channels / groups); }
   /// Whether each pixel of y depends only on the same pixel of x.
   bool is_pointwise() const { return kernel_height == 1 && kernel_width == 1 && stride == 1 && padding == 0; }
@@ -50,8 +50,8 @@ struct ConvolutionTask {
   bool tf32 = false;                ///< whether float32 factors may be rounded to TF32
   bool bias = false, relu = false;  ///< for `forward`: whether a bias is added to y, and whether a relu follows
 
-  /// The task as one word: the key of its measured choice. Tasks for which different algorithms may be the fastest have
-  /// different keys.
+  /// Returns the task as one word: the key by which the choice of an algorithm for it is remembered. Tasks for which
+  /// different algorithms may be the fastest have different keys.
   std::string key() const;
 };
 
@@ -69,20 +69,22 @@ class LibraryConvolution {
   virtual ~LibraryConvolution() = default;
 
   virtual std::size_t workspace_bytes() const = 0;
-  /// Whether run() includes the epilogue of the task. If it does not, the caller must add the bias and apply the relu.
+  /// Whether run() includes the epilogue of the task: adding the bias, and the relu. If it does not, the caller must
+  /// apply to y what the task has of these.
   virtual bool has_epilogue() const = 0;
-  /// Launches the task. Throws Error if the library refuses. If a tensor is not aligned as the algorithm requires, such
-  /// as some views, the call uses aligned copies; the first such call allocates their memory and must not be captured.
+  /// Launches the task. `workspace` must have workspace_bytes() bytes. Throws Error if the library refuses. If a tensor
+  /// is not aligned as the algorithm requires, such as some views, the call uses aligned copies; the first such call
+  /// allocates their memory and must not be captured.
   virtual void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) = 0;
 };
 
-/// Prepares the fastest algorithm of a library for a task on the calling thread's current device. If the library has
-/// none with the task's epilogue, prepares one without it: see has_epilogue(). Returns null if there is no library or
-/// it has no algorithm. May block to measure.
+/// Prepares an algorithm of a convolution library for a task on the calling thread's current device: by default the
+/// fastest, which may block to measure. If the library has no algorithm with the task's epilogue, prepares one without
+/// the epilogue; see has_epilogue(). Returns null if there is no library, or if it has no algorithm.
 std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task);
 /// Prepares two tasks like find_library_convolution(), measures both, returns the faster one and sets `task` to it. If
-/// one of them is null, returns the other. The tasks may differ only in the dtype of the tensor that they write; `task`
-/// must write at least as many bytes as `other`.
+/// only one task can be prepared, returns that one and sets `task` to it; if neither can, returns null. The tasks may
+/// differ only in the dtype of the tensor that they write; `task` must write at least as many bytes as `other`.
 std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& task, ConvolutionTask other);
 
 }  // namespace troupe::cuda

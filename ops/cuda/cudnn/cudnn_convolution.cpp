@@ -33,10 +33,10 @@ std::optional<double> time_of(const ConvolutionTask& task, LibraryConvolution& c
   });
 }
 
-/// A convolution of cuDNN, with the algorithm that choose_on_device() takes.
+/// A ConvolutionTask that cuDNN computes, with the algorithm that choose_on_device() takes: by default the fastest.
 class CudnnConvolution final : public LibraryConvolution {
  public:
-  /// Chooses the fastest algorithm. Throws Error if cuDNN has none that can be prepared.
+  /// Chooses an algorithm and prepares it; may block to measure. Throws Error if cuDNN has none that can be prepared.
   explicit CudnnConvolution(const ConvolutionTask& task) : task_(task), handle_(cudnn_handle()) {
     const auto proposals = propose();
     if (proposals.empty()) throw Error("cudnn", "has no algorithm for " + task.key());
@@ -98,8 +98,9 @@ class CudnnConvolution final : public LibraryConvolution {
     return member == &ConvolutionTensors::bias ? sizes.bias : sizes.y;
   }
 
-  /// Copies the tensors that the task reads to aligned memory. Returns the addresses there, with room for the tensor
-  /// that the task writes. The first call allocates the memory, because unaligned tensors are rare.
+  /// Copies the tensors that the task reads to aligned memory. Returns the addresses of the copies, and the address of
+  /// aligned memory for the tensor that the task writes. The first call allocates the memory, because unaligned tensors
+  /// are rare.
   ConvolutionTensors copy_of(cudaStream_t stream, const ConvolutionTensors& tensors) {
     if (!copies_) {
       std::size_t bytes = 0;

@@ -19,8 +19,8 @@ std::int64_t alignment_of_y(const ConvolutionTask& task) {
   return alignment_of_rows(task.shape.pixels_of_row() * task.shape.filters, task.dtype);
 }
 
-/// The type of cuDNN's descriptor of a convolution or one of its gradients, and the names of the descriptor's
-/// attributes.
+/// The type of cuDNN's operation descriptor for a convolution or one of its gradients, and the names of that
+/// descriptor's attributes.
 struct ConvolutionOperation {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t convolution, x, weights, y, alpha, beta;

@@ -19,9 +19,9 @@ class CudnnGraph {
  public:
   /// The ids of the tensors in the graph.
   static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
-  /// The alignment in bytes that cuDNN's fast algorithms need. The graph requires it of the weights and the bias, and
-  /// of x and y if the bytes of one image are a multiple of it. Otherwise x or y must only be aligned to its elements,
-  /// so that it may begin at any row of a larger tensor.
+  /// The alignment in bytes that cuDNN's fast algorithms need. The graph requires this alignment of the weights and the
+  /// bias, and of x and y if the bytes of one image are a multiple of kAlignment. If they are not, the graph requires
+  /// only the alignment of an element, so that x or y may begin at any image of a larger tensor.
   static constexpr std::int64_t kAlignment = 16;
 
   /// Throws Error if cuDNN refuses. Keeps the pointers of `target`, so `target.properties` must outlive the graph.
@@ -39,11 +39,12 @@ class CudnnGraph {
   CudnnDescriptor& add_part(cudnnBackendDescriptorType_t type);
   void finish_operation(CudnnDescriptor& operation);
   /// Adds a tensor whose `sizes` are [outermost, channels, rows, columns]. Its memory is [outermost, rows, columns,
-  /// channels].
+  /// channels]. A virtual tensor is an intermediate result, which cuDNN need not store.
   CudnnDescriptor& add_tensor(std::int64_t id, const Sizes& sizes, std::int64_t alignment, cudnnDataType_t type,
                               bool is_virtual);
   CudnnDescriptor& add_intermediate();
-  /// Adds the convolution of the task, or its gradient. In a forward task, `y` is the result before the epilogue.
+  /// Adds the convolution of the task, or its gradient. In a forward task, `y` is the result before the epilogue, which
+  /// is y_ if there is no epilogue. For a gradient, `y` is dy.
   void add_convolution(const CudnnDescriptor& y);
   void add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                      const CudnnDescriptor& y);

@@ -30,7 +30,8 @@ struct CudnnLibrary {
 /// The functions of cuDNN. Throws Error with the reason if the library cannot be loaded. Thread-safe.
 const CudnnLibrary& cudnn_library();
 
-/// Throws Error("cudnn", ...), with `what` and cuDNN's text, unless the status is success.
+/// Throws Error("cudnn", ...), with `what`, the name of the attempted action, and cuDNN's error text, unless the status
+/// is success.
 void check_cudnn(cudnnStatus_t status, std::string_view what);
 
 /// cuDNN's handle of a device. A thread must hold the mutex while it uses the handle.
@@ -69,8 +70,8 @@ class CudnnDescriptor {
 
   /// The number of values of an attribute.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
-  /// Gets at most values.size() values of an attribute, and resizes `values` to their number. Values that are
-  /// descriptors must have been made with the type of the result.
+  /// Gets at most values.size() values of an attribute, and resizes `values` to their number. If the values are
+  /// descriptors, `values` must hold descriptors of the type of the attribute's values, into which cuDNN writes.
   template <class T>
   void get_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::vector<T>& values) const {
     values.resize(get_some(name, type, values.size(), values.data()));

@@ -31,8 +31,8 @@ std::vector<std::shared_ptr<const CudnnDescriptor>> configurations(const CudnnGr
   return result;
 }
 
-/// The engine configurations that a heuristic mode of cuDNN proposes. Returns none if the mode fails, because another
-/// mode may still propose some.
+/// The engine configurations that a heuristic mode of cuDNN proposes. If the mode fails, returns an empty list, because
+/// another mode may still propose configurations.
 std::vector<std::shared_ptr<const CudnnDescriptor>> configurations_or_none(const CudnnGraph& graph,
                                                                            cudnnBackendHeurMode_t mode) {
   try {

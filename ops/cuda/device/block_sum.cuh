@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-// Operations that combine two numbers of a reduction. Each is commutative to the bit. kNone is its neutral number,
-// which changes no number that it is combined with.
+// Operations that combine two numbers of a reduction. All are commutative, except for the sign of a zero and the bits
+// of a NaN. kNone is the neutral number of the operation: combining a number with kNone gives that number.
 
 struct Sum {
   static constexpr float kNone = 0.0F;
@@ -44,7 +44,7 @@ __device__ unsigned lanes_of_group() {
 }
 
 /// Combines one number of every thread of a group (see lanes_of_group) in a fixed order. All threads of the group must
-/// call it, and get the result.
+/// make the call, and get the result.
 template <int kThreads = kWarp, class T, class Combine>
 __device__ T group_reduce(T number, Combine combine) {
   const unsigned lanes = lanes_of_group<kThreads>();
@@ -53,8 +53,8 @@ __device__ T group_reduce(T number, Combine combine) {
   return number;
 }
 
-/// Combines one number of every thread of a block in a fixed order. All threads of the block must call it, and get the
-/// result. The block must consist of whole warps. `none` is the neutral number of `combine`.
+/// Combines one number of every thread of a block in a fixed order. All threads of the block must make the call, and
+/// get the result. The block must consist of whole warps. `none` is the neutral number of `combine`.
 template <class T, class Combine>
 __device__ T block_reduce(T number, Combine combine, T none) {
   __shared__ T of_warps[kWarp];

@@ -9,7 +9,8 @@ namespace troupe::cuda {
 
 namespace {
 
-// Since CUDA 13 the functions that also return and take the data of edges have the plain names.
+// kGetCaptureInfo and kUpdateDependencies are the variants of two CUDA functions that also return or take the data of
+// graph edges. Before CUDA 13 the names of these variants have version suffixes.
 #if CUDART_VERSION >= 13000
 constexpr auto kGetCaptureInfo = &cudaStreamGetCaptureInfo;
 constexpr auto kUpdateDependencies = &cudaStreamUpdateCaptureDependencies;

@@ -24,7 +24,8 @@ ContextState context_state() noexcept {
   return kContextState;
 }
 
-/// Whether this process has a CUDA context on a device, and so uses memory of it. True if the driver does not tell.
+/// Whether this process has a CUDA context on a device, and so uses memory of the device. Also true if the driver
+/// cannot be asked or reports an error.
 bool is_in_use(int device) noexcept {
   unsigned flags = 0;
   int active = 1;
@@ -58,8 +59,8 @@ CurrentDevice::CurrentDevice(int index) noexcept {
 }
 
 CurrentDevice::~CurrentDevice() {
-  // Device 0 is current in a new thread. Making it current again would create a context on it, some hundred MiB large,
-  // in a process that does not use it.
+  // The previous device may be device 0, which is current in every new thread, even if the process does not use device
+  // 0. cudaSetDevice() would then create a context on it, which takes some hundred MiB of its memory.
   if (changed_ && is_in_use(before_)) (void)cudaSetDevice(before_);
 }
 

@@ -11,14 +11,14 @@ namespace troupe::cuda {
 /// action.
 void check(cudaError_t status, std::string_view what);
 
-/// The calling thread's current device. Throws Error if CUDA cannot tell.
+/// The calling thread's current device. Throws Error if CUDA reports an error.
 int current_device();
 
 /// Formats an error, for example as `invalid argument (cudaErrorInvalidValue)`.
 std::string text_of(cudaError_t status);
 
-/// While an object of this class lives, its thread may call functions that CUDA forbids to a thread that captures a
-/// stream. The capture does not include these calls.
+/// While an object of this class lives, the thread that constructed it may call functions, such as cudaMalloc(), that
+/// CUDA forbids to a thread that captures a stream. These calls do not become part of the capture.
 class OutsideCapture {
  public:
   OutsideCapture() noexcept { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -31,8 +31,8 @@ class OutsideCapture {
 };
 
 /// Makes a device current for the calling thread while the object lives. The destructor makes the previous device
-/// current again if this process has used that device. Never throws: if the device does not exist, later CUDA calls
-/// report an error.
+/// current again if this process has a CUDA context on the previous device. Never throws: if CUDA refuses the device,
+/// the previous one stays current.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index) noexcept;

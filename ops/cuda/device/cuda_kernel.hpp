@@ -18,7 +18,7 @@ namespace troupe::cuda {
 using Inputs = std::span<const Tensor>;
 using Outputs = std::span<const Tensor>;
 
-/// The address of a tensor on the device, as a typed pointer.
+/// The address of a tensor on the device, as a pointer to elements of type T or to floats, constant or mutable.
 template <class T>
 const T* data_of(const Tensor& tensor) {
   return reinterpret_cast<const T*>(tensor.address());
@@ -38,19 +38,20 @@ template <class T = float>
 const T* optional_data_of(Inputs inputs, std::size_t at) {
   return inputs.size() > at ? data_of<T>(inputs[at]) : nullptr;
 }
-/// Returns the address of a batch info in device memory, which only kernels may read.
+/// Returns the device address of the BatchInfo that a tensor holds. Only kernels may read the BatchInfo there.
 inline const BatchInfo* batch_info_of(const Tensor& tensor) {
   static_assert(sizeof(BatchInfo) == 4 * sizeof(std::int64_t));
   return data_of<BatchInfo>(tensor);
 }
 
-/// Returns an attribute of the op call that is a number, as a float.
+/// Returns attribute `name` of an op call, which must be a number, as a float.
 inline float option(const OpCall& call, const char* name) {
   return static_cast<float>(call.attributes.number(name));
 }
 
-/// Returns the launch parameters for the kernels of an op, and notes the op's name for error texts. Throws Error if the
-/// stream is not on a GPU, if a tensor is not on that GPU, or if the stream has failed.
+/// Returns the launch parameters for the kernels of an op, makes the stream's GPU the current device, and notes the
+/// op's name for error texts. Throws Error if the stream is not on a GPU, if a tensor is not on that GPU, or if the
+/// stream has failed.
 inline Launch launch_on(const KernelContext& context, const char* op, Inputs inputs, Outputs outputs) {
   const auto device = context.stream.device();
   if (device.type != DeviceType::cuda) throw Error(op, "runs on GPUs, not on a stream of " + to_string(device));
@@ -63,7 +64,8 @@ inline Launch launch_on(const KernelContext& context, const char* op, Inputs inp
   return {stream.handle(), context.scratch, {stream.invalid_values(), op}};
 }
 
-/// A kernel whose run() makes the launch parameters and calls one function with (const Launch&, Inputs, Outputs).
+/// A kernel whose run() makes the launch parameters by launch_on() and passes them, the inputs and the outputs to
+/// `function`, which must launch the op on the device.
 template <class Function>
 class CudaKernel final : public Kernel {
  public:

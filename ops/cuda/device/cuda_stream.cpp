@@ -6,16 +6,17 @@ namespace troupe::cuda {
 
 namespace {
 
-/// A captured graph, instantiated so that it can be launched.
+/// The CapturedWork of a CudaStream: a captured CUDA graph, instantiated so that it can be launched.
 class CudaGraph final : public CapturedWork {
  public:
-  /// Takes ownership of the graph, and keeps `note`, to which the captured kernels write. Throws Error if CUDA refuses.
+  /// Takes ownership of the graph, and keeps `note` alive, the stream's note of invalid values, because the captured
+  /// kernels write to it. Throws Error if CUDA refuses.
   CudaGraph(cudaGraph_t graph, std::shared_ptr<const InvalidValueNote> note) : note_(std::move(note)) {
     const auto status = cudaGraphInstantiate(&executable_, graph, 0);
     (void)cudaGraphDestroy(graph);
     check(status, "instantiating captured work");
   }
-  // A launch in flight continues. CUDA frees the executable graph after it.
+  // A launch in flight continues. CUDA frees the executable graph when the launch is done.
   ~CudaGraph() override { (void)cudaGraphExecDestroy(executable_); }
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
@@ -38,8 +39,8 @@ CudaStream::CudaStream(Device device) : Stream(device), state_(device_state(devi
 
 CudaStream::~CudaStream() {
   state_.remove(*this);
-  // Kernels in flight may still write to the note, so the note is kept until they are done. After a failure it is not
-  // known when they are done, so the note is kept for ever.
+  // Kernels in flight may still write to the note, so the note is kept until these kernels are done. After a failure it
+  // is not known when they are done, so the note is kept for ever.
   if (failure() != nullptr)
     note_->keep_for_ever();
   else
@@ -47,13 +48,13 @@ CudaStream::~CudaStream() {
   (void)cudaStreamDestroy(handle_);
 }
 
-/// Makes the stream's device the current one, as CUDA's calls with a stream require.
+/// Makes the stream's device the calling thread's current device, which CUDA requires for work on the stream.
 void CudaStream::use_device() const {
   if (current_device() != device().index) check(cudaSetDevice(device().index), "using " + to_string(device()));
 }
 
-/// Returns the exception that is being handled. An Error gets the names of the recent ops, because CUDA reports the
-/// fault of a kernel by a later call.
+/// Returns the exception that is being handled. An Error is replaced by one that also names the recent ops, because
+/// CUDA reports the fault of a kernel only by a later call.
 std::exception_ptr CudaStream::failure_now() const noexcept {
   try {
     throw;
@@ -82,7 +83,8 @@ Event CudaStream::record_in(EventPool& pool) noexcept {
   }
 }
 
-/// Makes CUDA calls, unless the stream has failed before. If they throw, the exception becomes the stream's failure.
+/// Runs `call`, which makes CUDA calls, unless the stream has failed before. An exception of `call` becomes the
+/// stream's failure. Also drops the event that record() would return again.
 template <class Call>
 void CudaStream::attempt(Call call) noexcept {
   recorded_.reset();
@@ -118,8 +120,9 @@ void CudaStream::wait(const Event& event) {
     // CUDA cannot wait for an event of another backend, so the calling thread waits.
     attempt([&] { event.wait(); });
   } else if (recorded->note() != note_) {
-    // The event belongs to another stream, because each stream has a note of its own. The handles of streams cannot
-    // tell: CUDA reuses the handles of destroyed streams.
+    // Each stream has its own note of invalid values, so another note means another stream. The handles of streams
+    // cannot be compared instead, because CUDA reuses the handles of destroyed streams. An event of this stream needs
+    // no wait.
     attempt([&] { check(cudaStreamWaitEvent(handle_, recorded->handle(), 0), "waiting for an event"); });
   }
 }
@@ -164,8 +167,8 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
     capturing_ = false;
     before_capture_ = {};
     if (status != cudaSuccess) {
-      // The failure is dropped, because CUDA may have refused a call only during the capture. A permanent failure is
-      // reported again by a later call.
+      // The stream's failure is dropped: it may come from a call that CUDA refused only because the stream was being
+      // captured. A permanent failure is reported again by a later call.
       std::lock_guard failure_lock(failure_mutex_);
       failure_ = nullptr;
     }

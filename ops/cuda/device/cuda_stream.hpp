@@ -10,9 +10,9 @@
 
 namespace troupe::cuda {
 
-/// A CUDA stream that does not wait for the legacy default stream. Used by one thread at a time, except
-/// last_launched(). record(), wait(), copy() and zero() never throw: once the device, or work that the stream waits
-/// for, has failed, the later events of the stream report the failure.
+/// A CUDA stream that does not wait for the legacy default stream. One thread at a time may use the stream, but any
+/// thread may call last_launched(). record(), record_with_time(), wait(), copy() and zero() never throw: after a
+/// failure of the device, or of work that the stream waits for, all later events of the stream report that failure.
 class CudaStream final : public Stream {
  public:
   /// Throws Error if there is no such device, or CUDA cannot make a stream.

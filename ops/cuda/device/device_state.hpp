@@ -22,7 +22,7 @@ class DeviceState {
   EventPool& timed_events() { return timed_events_; }
   MemoryPool& memory() { return memory_; }
   /// Returns events after all work launched so far on the device: one for each existing stream, and one for each
-  /// destroyed stream whose work is not done.
+  /// destroyed stream whose work is not done. A stream that is being captured counts with its work before the capture.
   std::vector<Event> work_so_far();
 
   void add(CudaStream& stream);
@@ -40,7 +40,8 @@ class DeviceState {
 
 /// The state of a GPU. Throws Error("device", "there is no cuda:N") if there is no such device.
 DeviceState& device_state(Device device);
-/// The number of GPUs that this process can use. 0 without a driver.
+/// The number of GPUs that this process can use, counted by the first call. 0 if CUDA reports an error, for example
+/// because there is no driver.
 int device_count();
 
 }  // namespace troupe::cuda

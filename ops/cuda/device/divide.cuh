@@ -8,12 +8,12 @@
 namespace troupe::cuda {
 
 /// Division by a divisor that is set on the host, before the launch. If the divisor and the bound of the dividends are
-/// at most 2^31, it takes a multiplication instead of a division. Source: Granlund and Montgomery, "Division by
+/// at most 2^31, the device multiplies and shifts instead of dividing. Source: Granlund and Montgomery, "Division by
 /// invariant integers using multiplication" (PLDI 1994), figure 4.1.
 class Divisor {
  public:
   Divisor() = default;
-  /// Prepares division of numbers from 0 to below `bound`. `divisor` must be positive.
+  /// Prepares the division of numbers that are at least 0 and below `bound`. `divisor` must be positive.
   Divisor(std::int64_t divisor, std::int64_t bound) : divisor_(divisor) {
     if (bound > kNarrow || divisor > kNarrow) return;
     const auto d = static_cast<std::uint64_t>(divisor);
@@ -22,7 +22,7 @@ class Divisor {
   }
 
   __device__ std::int64_t divisor() const { return divisor_; }
-  /// Returns n / divisor, rounded down.
+  /// Returns n / divisor, rounded down. n must be at least 0 and below the bound.
   __device__ std::int64_t quotient(std::int64_t n) const {
     if (multiplier_ == 0) return n / divisor_;
     const auto narrow = static_cast<std::uint32_t>(n);
@@ -44,7 +44,7 @@ class Split {
     std::int64_t a, b, c, d;
   };
 
-  /// Takes the sizes of the three inner axes. All indices must be below `bound`.
+  /// Takes the sizes of the three inner axes, outermost first. All indices must be below `bound`.
   Split(std::int64_t b_size, std::int64_t c_size, std::int64_t d_size, std::int64_t bound)
       : b_(b_size, bound), c_(c_size, bound), d_(d_size, bound) {}
 

@@ -8,7 +8,8 @@
 
 namespace troupe::cuda {
 
-// Float16 and BFloat16 of ops/core/half.hpp in device code. The conversions give the same bits as those on the host.
+// HalfBits and BFloatBits stand for Float16 and BFloat16 of ops/core/half.hpp in device code. Their conversions from
+// and to float give the same bits as the conversions on the host.
 
 struct HalfBits {
   std::uint16_t bits;
@@ -22,7 +23,8 @@ __device__ inline float to_float(HalfBits x) {
   constexpr std::uint32_t kExponent = 0x7c00U << 13U, kRebias = (127U - 15U) << 23U, kToInfinity = (128U - 16U) << 23U;
   const std::uint32_t magnitude = (x.bits & 0x7fffU) << 13U;
   const std::uint32_t exponent = magnitude & kExponent;
-  // A subnormal half has no leading one. The exponent of the first float adds one, and the second float subtracts it.
+  // A subnormal half has no leading one. The exponent of the first float adds a leading one, and the second float,
+  // 2^-14, subtracts it.
   const float subnormal = __uint_as_float(magnitude + kRebias + (1U << 23U)) - __uint_as_float(113U << 23U);
   const std::uint32_t normal = magnitude + kRebias + (exponent == kExponent ? kToInfinity : 0U);
   const std::uint32_t result = exponent == 0 ? __float_as_uint(subnormal) : normal;
@@ -35,7 +37,8 @@ __device__ inline float to_float(BFloatBits x) {
 __device__ inline void from_float(float value, HalfBits& to) {
   constexpr std::uint32_t kRebias = (127U - 15U) << 23U, kShift = 126U << 23U;
   const std::uint32_t all = __float_as_uint(value), sign = all & 0x80000000U, magnitude = all ^ sign;
-  // If the result is a subnormal half, adding kShift as a float moves its bits to the lowest places, and rounds.
+  // If the result is a subnormal half, adding 0.5, the float with the bits kShift, moves the bits of the result to the
+  // lowest places and rounds them.
   const std::uint32_t small = __float_as_uint(__uint_as_float(magnitude) + __uint_as_float(kShift)) - kShift;
   const std::uint32_t normal = (magnitude - kRebias + 0xfffU + ((magnitude >> 13U) & 1U)) >> 13U;
   const std::uint32_t large = magnitude > 0x7f800000U ? 0x7e00U : 0x7c00U;
@@ -90,15 +93,16 @@ constexpr DType dtype_of_elements() {
     return DTypeOf<T>::value;
 }
 
-/// Calls f with a value of that type, T or one of Others, whose elements have the dtype. f selects a kernel by the type
-/// of its argument; the value has no meaning. If no type has the dtype, f gets the last type.
+/// Calls f with a value of the one type among T and Others whose elements have `dtype`, and returns the result of f. f
+/// selects a kernel by the type of its argument; the value has no meaning. If none of the types has the dtype, the
+/// value is of the last type.
 template <class T, class... Others, class F>
 auto with_type(DType dtype, F f) {
   if constexpr (sizeof...(Others) > 0)
     if (dtype != dtype_of_elements<T>()) return with_type<Others...>(dtype, f);
   return f(T());
 }
-/// Calls f, like with_type(), with the type of a floating-point dtype.
+/// Calls f, like with_type(), with the element type of a floating-point dtype: HalfBits, BFloatBits or float.
 template <class F>
 auto with_float_type(DType dtype, F f) {
   return with_type<HalfBits, BFloatBits, float>(dtype, f);

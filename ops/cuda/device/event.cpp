@@ -14,12 +14,13 @@ namespace {
 /// A waiting thread polls without a pause for kBusy, then with pauses of kRest.
 constexpr std::chrono::microseconds kBusy{50}, kRest{20};
 
-/// The longest wait at exit for a callback that is running.
+/// The longest time that the exit of the process waits for a callback that is running.
 constexpr std::chrono::seconds kLongestCallback{1};
 
-/// Returns the poller of events that have callbacks on the host, for all devices. It is never destroyed, but ended by
-/// an exit handler: no CUDA function may be called while the process unloads CUDA. CUDA registers its exit handlers
-/// when it is first used, before the first event exists, so the exit handler of the poller runs earlier than those.
+/// Returns the process's poller: a thread that polls the events of all devices and runs their host callbacks. The
+/// poller is never destroyed. An exit handler ends it, because no CUDA function may be called while the process unloads
+/// CUDA. CUDA registers its own exit handlers when it is first used, before the first event exists. Exit handlers run
+/// in reverse order, so the poller ends before CUDA is unloaded.
 EventPoller& event_poller() {
   static auto& poller = []() -> EventPoller& {
     std::atexit([] { event_poller().end(kLongestCallback); });
@@ -94,8 +95,8 @@ cudaError_t CudaEvent::query() const {
 
 bool CudaEvent::done() const {
   const auto status = query();
-  // An event recorded in a capture is not done while the capture lasts. After a fault the event is done, and error()
-  // reports the fault.
+  // An event recorded during a stream capture is not done while the capture lasts. After a fault the event is done, and
+  // error() reports the fault.
   return status != cudaErrorNotReady && status != cudaErrorCapturedEvent;
 }
 
@@ -124,7 +125,7 @@ bool CudaEvent::wait_for(std::chrono::nanoseconds limit) {
 
 void CudaEvent::notify(std::function<void()> callback) {
   if (done()) return callback();
-  // The poller shares the ownership of the event until it has called back.
+  // The poller shares the ownership of the event until it has run the callback.
   event_poller().watch(shared_from_this(), std::move(callback));
 }
 

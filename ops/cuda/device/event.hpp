@@ -13,13 +13,13 @@
 
 namespace troupe::cuda {
 
-/// The ops that were last launched or captured on a GPU, for the error of a kernel's fault: a GPU does not report which
-/// kernel failed, and after a fault earlier work seems to have failed, too. Thread-safe.
+/// The ops of the last kKept launches or captures on a GPU. The error text of a kernel's fault names them, because a
+/// GPU does not report which kernel failed, and after a fault earlier work seems to have failed, too. Thread-safe.
 class RecentOps {
  public:
-  /// Adds the op that is launched or captured now. `op` must live until the process ends.
+  /// Adds an op that is about to be launched or captured. `op` must live until the process ends.
   void add(const char* op);
-  /// The names of the recent ops, each once, in order: `matmul, relu`.
+  /// Returns the names of the recent ops as one text, for example `matmul, relu`: oldest first, each name once.
   std::string names() const;
 
  private:
@@ -55,8 +55,8 @@ class EventPool {
 /// A CUDA event that has been recorded on a stream. The destructor gives it back to its pool.
 class CudaEvent final : public Event::State, public std::enable_shared_from_this<CudaEvent> {
  public:
-  /// Records an event of the pool on a stream. `note` must be the stream's note of invalid values: error() reports its
-  /// value. Throws Error if CUDA refuses.
+  /// Records an event of the pool on a stream. `note` must be the stream's note of invalid values: error() reports the
+  /// invalid value in it. Throws Error if CUDA refuses.
   CudaEvent(EventPool& pool, cudaStream_t stream, std::shared_ptr<const InvalidValueNote> note);
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;

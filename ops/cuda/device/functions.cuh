@@ -16,7 +16,7 @@ __device__ inline float sigmoid_of(float x) {
   return 1.0F / (1.0F + expf(-x));
 }
 
-/// The standard normal distribution at x: the probability of a smaller value, and the density.
+/// The standard normal distribution: the probability of a value below x, and the density at x.
 __device__ inline float normal_probability(float x) {
   constexpr float kInverseSqrt2 = 0.70710678F;
   return 0.5F * erfcf(-x * kInverseSqrt2);
@@ -26,21 +26,22 @@ __device__ inline float normal_density(float x) {
   return kInverseSqrt2Pi * expf(-0.5F * x * x);
 }
 
-/// The tanh approximation of gelu is x * part, where part = (1 + tanh(z)) / 2 = sigmoid(2 z) with z = sqrt(2 / pi) (x +
-/// 0.044715 x^3). `slope` is the derivative of `part` at x.
+/// The tanh approximation of gelu is x * part, where part = (1 + tanh(z)) / 2 = sigmoid(2 * z) and z = sqrt(2 / pi) *
+/// (x + 0.044715 * x^3). `slope` is the derivative of `part` at x.
 struct GeluTanhPart {
   float part, slope;
 };
 __device__ inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  // Beyond +-20 `part` is 0 or 1, so x is limited: its square might overflow.
+  // Beyond +-20 `part` rounds to 0 or 1. So x is limited to this range, in which its square does not overflow.
   const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));
   return {part, part * (1.0F - part) * kTwiceSqrt2OverPi * (1.0F + 3.0F * kCubic * square)};
 }
 
-// The element-wise ops as function objects on elements, arithmetic first. A gradient takes dy and the op's x or y.
+// Function objects that compute one element of an element-wise op. A gradient takes dy and either the input x or the
+// result y of its op.
 
 struct Add {
   __device__ float operator()(float a, float b) const { return a + b; }
@@ -82,7 +83,7 @@ struct Rsqrt {
 struct Abs {
   __device__ float operator()(float x) const { return fabsf(x); }
 };
-// The gradient is 0 where x is 0, and NaN where x is NaN.
+// The gradient of abs(x): 0 where x is 0, and NaN where x is NaN.
 struct AbsGrad {
   __device__ float operator()(float dy, float x) const { return x > 0.0F ? dy : (x < 0.0F ? -dy : x * 0.0F); }
 };

@@ -34,7 +34,8 @@ std::string InvalidValue::text() const {
 
 namespace {
 
-/// The notes that are not in use, allocated in blocks of one page and never freed. Thread-safe.
+/// A pool of notes that no stream uses at present. Allocates pinned memory for a page of notes at a time, and never
+/// frees it. Thread-safe.
 class NotePool {
  public:
   InvalidValue* take() {
@@ -71,7 +72,7 @@ class NotePool {
 };
 
 NotePool& note_pool() {
-  // Never destroyed, because streams may end after static objects.
+  // The pool is never destroyed, because streams may be destroyed after static objects.
   static auto& pool = *new NotePool;
   return pool;
 }

@@ -10,22 +10,26 @@ namespace troupe::cuda {
 /// A note of the first invalid value that a kernel of a stream reports. It lies in host memory that the device can
 /// write, on its own cache line.
 struct alignas(64) InvalidValue {
-  /// The kind of a value, which gives the other members their meaning; see text().
+  /// The kind of an invalid value, which gives the other members their meaning. `label`: the label `value` of row
+  /// `place` is not below `bound`. `index`: the index `value` at position `place` is not below `bound`. Labels and
+  /// indices may also be negative. `not_finite`: the value is `number`. `rows`: a batch info has `value` rows from row
+  /// `place` on, but a tensor has `bound` rows. `batch_rows`: the `value` rows from row `place` on are not all among
+  /// the `bound` rows of a batch. `none`: no value is reported.
   enum class Kind : int { none, label, index, not_finite, rows, batch_rows };
 
-  int taken = 0;     // set to 1 by the kernel that writes the other members
-  int complete = 0;  // set to 1 when the other members are written
+  int taken = 0;     // set to 1 by the first thread that reports, which then writes the others
+  int complete = 0;  // set to 1 by that thread when all members are written
   const char* op = nullptr;
   Kind kind = Kind::none;
   long long place = 0, value = 0, bound = 0;
   float number = 0.0F;
 
-  /// The error text that the CPU's kernel would throw.
+  /// The error text for the value, equal to that of the op's kernel for CPUs.
   std::string text() const;
 };
 
-/// Owns the note of one stream. A pool keeps the memory of all notes of the process, because freeing pinned memory
-/// would wait for all work of the GPU. Thread-safe.
+/// Owns the InvalidValue of one stream; copies share it. A pool keeps the memory of all notes of the process, because
+/// freeing pinned memory would wait for all work of the GPU. Thread-safe.
 class InvalidValueNote {
  public:
   /// Throws Error if no pinned memory can be allocated.

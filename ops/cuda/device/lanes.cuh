@@ -12,7 +12,7 @@ template <class T, int kCount>
 struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Lanes {
   T elements[kCount];
 
-  /// Returns element k as a number for arithmetic; see load().
+  /// Returns element k as a number for arithmetic: a 16-bit float as a float, any other number unchanged.
   __device__ auto at(int k) const { return load(elements, k); }
   template <class Number>
   __device__ void set(int k, Number number) {
@@ -33,8 +33,8 @@ __host__ __device__ Lanes<T, kCount>* lanes_of(T* elements) {
   return reinterpret_cast<Lanes<T, kCount>*>(elements);
 }
 
-/// Whether the address of an array is aligned so that kCount elements can be read at once. A view of a tensor may begin
-/// at any element.
+/// Whether the address of an array is aligned so that kCount elements can be read at once. The address of a view may
+/// not be, because a view of a tensor may begin at any element.
 template <int kCount, class T>
 bool begins_with_lanes(const T* elements) {
   return reinterpret_cast<std::uintptr_t>(elements) % alignof(Lanes<T, kCount>) == 0;

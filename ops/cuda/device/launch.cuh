@@ -14,7 +14,7 @@ namespace troupe::cuda {
 /// copy as an argument.
 struct InvalidReport {
   InvalidValue* note = nullptr;
-  const char* op = nullptr;  // a host address, which the device only copies
+  const char* op = nullptr;  // name of the op; an address in host memory, which the device only copies
 
   __device__ void operator()(InvalidValue::Kind kind, long long place, long long value, long long bound,
                              float number = 0.0F) const {
@@ -33,8 +33,8 @@ struct InvalidReport {
 /// The parameters for launching the kernels of one op.
 struct Launch {
   cudaStream_t stream;
-  /// Scratch memory of at least the bytes that the kernel requested, aligned to 256 bytes. The content is undefined
-  /// when the op begins.
+  /// Scratch memory of at least Kernel::scratch_bytes() bytes, aligned to 256 bytes. The content is undefined when the
+  /// op begins.
   std::byte* scratch;
   InvalidReport invalid;
 };
@@ -61,7 +61,7 @@ class ScratchParts {
   std::byte* next_;
 };
 
-/// The number of threads in a block, unless a launch gives another one.
+/// The number of threads in a block, unless a launch gives another one, and the number of threads in a warp.
 inline constexpr int kBlock = 256;
 inline constexpr int kWarp = 32;
 
@@ -80,14 +80,16 @@ constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Returns the number of blocks with a thread for each of n elements, at most as many as fill a large GPU a few times.
+/// Returns the number of blocks, of `threads` threads each, for a kernel with n elements: enough for a thread for each
+/// element, but at least 1 and at most as many as fill a large GPU a few times. In the last case a thread computes
+/// several elements.
 inline unsigned blocks_for(std::int64_t n, int threads = kBlock) {
   constexpr std::int64_t kMaxBlocks = 132 * 16;
   return static_cast<unsigned>(std::clamp<std::int64_t>(divided_up(n, threads), 1, kMaxBlocks));
 }
 
-/// The first element of the calling thread, and the distance to its next one, in a kernel whose grid may have fewer
-/// threads than there are elements.
+/// The index of the calling thread's first element, and the distance to its next element, in a kernel whose grid may
+/// have fewer threads than there are elements.
 __device__ inline std::int64_t first_element() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

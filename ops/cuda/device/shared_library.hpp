@@ -5,7 +5,8 @@
 
 namespace troupe::cuda {
 
-/// A shared library of NVIDIA. The constructor loads it, and it stays loaded until the process ends.
+/// A shared library of NVIDIA. The constructor loads it, and it stays loaded until the process ends. In a build with
+/// emulated GPUs the constructor loads nothing, and function() throws Error.
 class SharedLibrary {
  public:
   /// Loads the first of `files` that can be loaded. If there is none, throws Error with `name` and the reasons.
@@ -20,7 +21,7 @@ class SharedLibrary {
 };
 
 /// Declares a member of a class that points to a function of the member `library`, a SharedLibrary that must be
-/// declared before it. In a build with emulated GPUs it points to a function that is linked into the program.
+/// declared before it. In a build with emulated GPUs the member points to a function that is linked into the program.
 #ifdef TROUPE_EMULATED_CUDA
 #define TROUPE_CUDA_FUNCTION(member, name) decltype(&(name)) member = &(name)
 #else

@@ -8,20 +8,21 @@
 
 namespace troupe::cuda {
 
-/// An axis of a walk: its length, and the distance between its neighboring elements in each of kOperands arrays.
+/// An axis of a Walk: its length, and the distance between its neighboring elements in each of kOperands arrays.
 template <int kOperands>
 struct WalkAxis {
   std::int64_t size;
   std::array<std::int64_t, kOperands> strides;
 };
 
-/// Maps the elements of a walk, numbered in row-major order of its axes, to their positions in kOperands arrays.
+/// A walk over the elements of kOperands arrays that have the same axes but may have different strides. The elements
+/// are numbered in row-major order of the axes. The walk maps the number of an element to its position in each array.
 template <int kOperands>
 class Walk {
  public:
   Walk() = default;
-  /// `axes` begin with the outermost axis. Axes of length 1 are left out. Neighboring axes are merged if they are like
-  /// one axis in every array.
+  /// `axes` begin with the outermost axis. Axes of length 1 are left out. Two neighboring axes are merged if in every
+  /// array the stride of the outer one is the size times the stride of the inner one.
   explicit Walk(const std::vector<WalkAxis<kOperands>>& axes) {
     std::vector<WalkAxis<kOperands>> merged;
     for (const auto& axis : axes) {

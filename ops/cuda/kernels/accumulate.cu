@@ -5,7 +5,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Copies an element of x to the state, unless `flag` forbids it; see goes_ahead() in update.cuh.
+/// Copies an element of x to the state, unless `flag` forbids it. In this file a flag forbids a change if it is not
+/// null and not above 0; see goes_ahead() in update.cuh.
 struct Assign {
   const float* flag;
   const float* x;
@@ -15,8 +16,8 @@ struct Assign {
   }
 };
 
-/// Writes a batch info whose step counts updates of `steps` steps each. `last` becomes 1 if this step is the last one
-/// of an update and `flag` allows the update, else 0.
+/// Writes to `info_of_update` a copy of the batch info in which `step` counts updates, of `steps` steps each, instead
+/// of steps. `last` becomes 1 if this step is the last one of an update and `flag` does not forbid the update, else 0.
 struct CountSteps {
   std::int64_t steps;
   const float* flag;
@@ -46,7 +47,8 @@ struct Accumulate {
   }
 };
 
-/// Updates an element of an exponential moving average, unless `flag` forbids it. The first update copies x.
+/// Updates an element of an exponential moving average to keep * average + add * x, unless `flag` forbids it. The first
+/// update copies x.
 struct Average {
   const float* flag;
   const float* begun;
@@ -57,7 +59,8 @@ struct Average {
     if (goes_ahead(flag)) average[i] = *begun == 0.0F ? x[i] : keep * average[i] + add * x[i];
   }
 };
-/// Records that the average has begun. Must be launched after Average, whose threads read `begun`.
+/// Sets `begun` to 1, which records that the average has begun, unless `flag` forbids it. Must be launched after
+/// Average, whose threads read `begun`.
 struct Begin {
   const float* flag;
   float* begun;

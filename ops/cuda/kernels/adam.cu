@@ -5,7 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The correction of the bias of the moments m and v.
+/// The correction of the moments m and v for their bias toward their initial zeros.
 struct BiasCorrection {
   double beta1, beta2;
 
@@ -20,7 +20,8 @@ struct BiasCorrection {
   }
 };
 
-/// The constants of Adam, AdamW and Lamb. 1 - beta is computed in double, because subtracting in float32 loses digits.
+/// The constants of Adam, AdamW and Lamb. 1 - beta is computed in double, because a subtraction in float32 would lose
+/// digits.
 struct AdamOptions {
   BiasCorrection bias;
   float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, weight_decay;
@@ -35,14 +36,16 @@ struct AdamOptions {
         weight_decay(option(call, "weight_decay")) {}
 };
 
-/// The rule (see update.cuh) of Adam and AdamW. Updates the parameter p and its moments m and v.
+/// The update rule of Adam and AdamW, in the form that update.cuh requires: step() computes the values that all
+/// elements share, and update() changes one element of the parameter p and of its moments m and v.
 struct AdamRule : SharedInputs {
   struct Step {
     float rate, root, factor, shrink;
   };
   static constexpr int kStored = 3;
   AdamOptions options;
-  /// AdamW's weight decay. Before the step the parameter is decreased by this part of itself times the learning rate.
+  /// AdamW's weight decay; 0 for Adam. Before the step the parameter is decreased by this part of itself times the
+  /// learning rate.
   float decoupled_decay;
 
   __device__ Step step() const {
@@ -69,7 +72,8 @@ std::unique_ptr<Kernel> make_adam(const OpCall& call) {
   });
 }
 
-/// Sums of squares over the elements of one block or of all blocks: of the parameter, and of its step before scaling.
+/// Sums of squares over the elements of one block or of all blocks: of the parameter, and of Lamb's step before it is
+/// scaled.
 struct LambSizes {
   float parameter, step;
 };
@@ -85,8 +89,8 @@ struct Lamb : SharedInputs {
   /// The sums of squares of each block, in scratch memory.
   LambSizes* sizes;
 
-  /// The factors of the bias correction, equal for all elements. In factors() one thread computes them for its block,
-  /// all of whose threads must call it.
+  /// The factors of the bias correction, equal for all elements. factors() lets one thread compute them for its block;
+  /// all threads of the block must call it.
   struct Factors {
     float of_m, of_root;
   };
@@ -122,8 +126,8 @@ __global__ void __launch_bounds__(kBlock) lamb_moments_kernel(Lamb lamb) {
   if (threadIdx.x == 0) lamb.sizes[blockIdx.x] = sizes;
 }
 
-/// Applies the step. Every block adds up the sums of squares of all blocks of lamb_moments_kernel, which has as many
-/// blocks as this kernel.
+/// Applies Lamb's step to the parameter. Every block adds up the sums of squares that the blocks of lamb_moments_kernel
+/// have stored. Both kernels must have the same number of blocks.
 __global__ void __launch_bounds__(kBlock) lamb_step_kernel(Lamb lamb) {
   if (!goes_ahead(lamb.flag)) return;
   const auto factors = lamb.factors();

@@ -23,8 +23,9 @@ struct AddInputs {
   }
 };
 
-/// Makes a kernel that adds up all inputs. If they take several launches, the sum is kept in scratch memory in between,
-/// because the output may share memory with an input that a later launch reads.
+/// Makes a kernel that adds up all inputs. If there are more than kInputsOfLaunch inputs, the kernel makes several
+/// launches, between which scratch memory holds the sum, because the output may share memory with an input that a later
+/// launch reads.
 template <class T>
 std::unique_ptr<Kernel> sum_kernel(const OpCall& call) {
   const bool continued = call.inputs.size() > kInputsOfLaunch;

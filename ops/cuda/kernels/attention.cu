@@ -20,7 +20,8 @@ void for_each_chunk(const Attention& a, Visit visit) {
 }
 
 /// Calls visit(first query, number of queries, number of keys that any of these queries may see) for every block of
-/// queries; see kMaxCausalBlocks.
+/// queries. A causal attention has up to kMaxCausalBlocks blocks of `a.block` queries, of which the last may be
+/// smaller; any other attention has one block, of all queries.
 template <class Visit>
 void for_each_block(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.queries; first += a.block) {
@@ -42,7 +43,9 @@ std::size_t most_workspace(std::initializer_list<const std::vector<HeadProduct>*
   return bytes;
 }
 
-/// The forward pass: scores, probabilities and results, in chunks of rows of the batch.
+/// The forward pass, in chunks of rows of the batch: scores, their softmax, and the product of these probabilities and
+/// the values. Inputs: q, k, v, and perhaps a mask. Outputs: y, and for each query the log sum, the logarithm of the
+/// sum of the exponentials of its scores.
 class Forward {
  public:
   explicit Forward(const Attention& a)
@@ -98,7 +101,8 @@ class Forward {
   std::vector<HeadProduct> scores_, results_;  // one for each block of queries
 };
 
-// The backward pass. Inputs: dy, q, k, v, y, the log sums, and perhaps a mask. Outputs: the gradients of q, k and v.
+// The backward pass. Inputs: dy, q, k, v, y, the log sums of Forward, and perhaps a mask. Outputs: the gradients of q,
+// k and v.
 class Backward {
  public:
   explicit Backward(const Attention& a)
@@ -112,7 +116,8 @@ class Backward {
       scores_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.key_size}, Transpose::b, a.factor, q, k, s);
       dp_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.value_size}, Transpose::b, 1.0F, dy, v, s);
       dq_.emplace_back(a, HeadProduct::Sizes{queries, a.key_size, keys}, Transpose::none, 1.0F, s, k, q);
-      // If the attention is causal, only the queries from the block's first one on see the keys of the block.
+      // In a causal attention, dk and dv are computed for the keys with the indices of the block's queries. Only the
+      // queries from the first one of the block on see these keys.
       const auto block_keys = a.causal ? queries : a.keys, later = a.queries - first;
       dk_.emplace_back(a, HeadProduct::Sizes{block_keys, a.key_size, later}, Transpose::a, 1.0F, s, q, k);
       dv_.emplace_back(a, HeadProduct::Sizes{block_keys, a.value_size, later}, Transpose::a, 1.0F, s, dy, v);
@@ -143,7 +148,8 @@ class Backward {
   }
 
  private:
-  /// The scratch memory: probabilities p, gradients of scores ds, copies of heads (see HeadLayout), and a workspace.
+  /// The scratch memory: probabilities p, gradients ds of the products of queries and keys, copies of heads (see
+  /// HeadLayout), and a workspace of the products.
   struct Memory {
     float *p, *ds, *q, *k, *v, *dy, *dq, *dk, *dv;
     std::byte* workspace;
@@ -158,7 +164,8 @@ class Backward {
       workspace = parts.rest();
     }
   };
-  /// The addresses of the heads' matrices and of their gradients, for a chunk of rows.
+  /// For a chunk of rows, the addresses of the first head's matrices and of their gradients; HeadLayout::matrices()
+  /// gives the distances to the other heads.
   struct Heads {
     const float *q, *k, *v, *dy;
     float *dq, *dk, *dv;
@@ -182,7 +189,8 @@ class Backward {
     const auto first = static_cast<std::int64_t>(i) * a_.block;
     const auto of_q = first * q_.matrices().ld, of_dy = first * dy_.matrices().ld, row = first * a_.keys;
     dq_[i].run(where, rows, memory.ds + row, heads.k, heads.dq + of_q, memory.workspace);
-    // The first key of a block has the index of its first query: 0 if the attention is not causal and has one block.
+    // The first key of a block has the same index as its first query. This also holds if the attention is not causal:
+    // both are 0, because there is one block.
     const auto from = row + first;
     dk_[i].run(where, rows, memory.ds + from, heads.q + of_q, heads.dk + first * k_.matrices().ld, memory.workspace);
     dv_[i].run(where, rows, memory.p + from, heads.dy + of_dy, heads.dv + first * v_.matrices().ld, memory.workspace);

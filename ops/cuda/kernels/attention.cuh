@@ -8,16 +8,19 @@
 
 namespace troupe::cuda {
 
-/// The most memory for scores: the rows of the batch are computed in chunks whose scores fit. A chunk has at least one
-/// row.
+/// The most bytes of scores: the rows of the batch are computed in chunks whose scores fit into this memory. A chunk
+/// has at least one row, even if the scores of one row do not fit.
 inline constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 
 /// The queries of a causal attention are divided into at most kMaxCausalBlocks blocks of at least kMinCausalBlock
-/// queries. A block is computed with the keys that any of its queries sees. The launches of more blocks would cost more
-/// than the products that they save.
+/// queries, of which the last may be smaller. A block is computed only with the keys that some query of the block sees.
+/// More blocks would leave out more of the scores that causality hides, but their launches would cost more than that
+/// saves.
 inline constexpr std::int64_t kMaxCausalBlocks = 4, kMinCausalBlock = 128;
 
-/// The sizes of an attention. The scores of a chunk are an array [rows of the chunk, heads, queries, keys].
+/// The sizes of an attention. `chunk` is the number of rows of the batch that are computed together. The scores of a
+/// chunk are an array [rows of the chunk, heads, queries, keys]. `mask_of_rows` says whether each row of the batch has
+/// a mask of its own.
 struct Attention {
   std::int64_t rows, queries, keys, heads, key_size, value_size, chunk;
   std::int64_t block;  // number of queries that are computed together
@@ -83,8 +86,8 @@ struct Scores {
   }
 };
 
-/// Replaces scores by probabilities, and stores the log sums. A query that sees no key has probabilities 0. Its log sum
-/// is infinite, so that ProbabilitiesAgain gives 0, too.
+/// Replaces scores by probabilities, and stores the log sums. A query that sees no key, or only keys with a score of
+/// -infinity, has probabilities 0. Its log sum is set to infinity, so that ProbabilitiesAgain gives 0, too.
 struct SoftmaxScores {
   Scores scores;
   float* log_sums;
@@ -127,7 +130,8 @@ struct ProbabilitiesAgain {
   }
 };
 
-/// Replaces the gradients of a query's probabilities by the gradients of its scores.
+/// Replaces the gradients of a query's probabilities by those of the products of the query and the keys. These include
+/// `factor`, by which the products are multiplied to give the scores.
 struct ScoresGrad {
   Scores scores;  // holds the gradients of the probabilities
   const float *probabilities, *dy, *y;

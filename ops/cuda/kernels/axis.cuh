@@ -5,8 +5,8 @@
 
 namespace troupe::cuda {
 
-/// The lines of a row-major array along one axis. A line consists of the elements that differ only in their index along
-/// the axis, `size` in number.
+/// The lines of a row-major array along one axis. A line consists of the `size` elements that differ only in their
+/// index along the axis.
 struct AxisLines {
   std::int64_t size, outer = 1;
   Divisor inner;

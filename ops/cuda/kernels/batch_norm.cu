@@ -8,8 +8,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Calls function.element() for the elements of a thread. The number of threads must be a multiple of `channels`, so
-/// that all elements of a thread belong to one channel.
+/// The kernel of for_each_by_channel(). The number of threads must be a multiple of `channels`, so that all elements of
+/// a thread belong to one channel.
 template <class Function>
 __global__ void __launch_bounds__(kBlock) channels_kernel(std::int64_t n, std::int64_t channels, Function function) {
   auto i = first_element();
@@ -31,7 +31,8 @@ __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / sqrtf(variance + epsilon);
 }
 
-/// The terms of batch_sums: the distance of an element from the center of its channel, and its square.
+/// The terms of batch_sums: the difference x - center of an element x and the center of its channel, an input of the
+/// op, and the square of the difference.
 struct SquareTerms {
   std::int64_t channels;
   const float* x;
@@ -43,7 +44,7 @@ struct SquareTerms {
   }
 };
 
-/// The terms of the sums in the gradient: dy, and dy times the distance of x from the mean of its channel.
+/// The terms of the sums in the gradient: dy, and dy times the difference of x and the mean of its channel.
 struct ProductTerms {
   std::int64_t channels;
   const float* dy;
@@ -67,8 +68,8 @@ struct StoreProducts {
   }
 };
 
-/// Computes the mean and variance of a channel over the whole batch from `sums`, which are added up over all replicas.
-/// Channel 0 also stores the number of elements of a channel.
+/// Computes the mean and variance of a channel over the whole batch from `sums`, the sums of SquareTerms, added up over
+/// all replicas. Channel 0 also stores the number of elements of a channel.
 struct Moments {
   std::int64_t channels, elements;
   const BatchInfo* info;
@@ -88,7 +89,8 @@ struct Moments {
   }
 };
 
-/// Computes y = x factor + shift, adds `residual` unless it is null, and applies the relu if `relu` is true.
+/// Computes y = x * factor + shift, where factor = scale / deviation and shift = bias - mean * factor, adds `residual`
+/// unless it is null, and applies the relu if `relu` is true.
 struct Normalize {
   float epsilon;
   bool relu;
@@ -114,9 +116,9 @@ struct Normalize {
   }
 };
 
-// Computes dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x and the means are those
-// of a channel over the whole batch. If `sums` is null, mean and variance of x are constants, and the two means count
-// as 0.
+// Computes dx = scale / deviation * (dy - mean(dy) - z * mean(dy * z)), where z is the normalized x and the two means
+// are those of a channel over the whole batch, `sums` divided by `count`. If `sums` is null, the mean and the variance
+// of x are constants, and the two means count as 0.
 struct NormalizeGrad {
   std::int64_t channels;
   float epsilon;

@@ -22,14 +22,15 @@ __device__ T whole_number(float x) {
   return static_cast<T>(x);
 }
 
-/// Converts an integer to type T. Beyond the range of T it takes the nearest limit.
+/// Converts an integer to type T. An integer beyond the range of T becomes the nearest limit of T.
 template <class T>
 __device__ T whole_number(std::int64_t x) {
   constexpr std::int64_t kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();
   return static_cast<T>(x < kLowest ? kLowest : (x > kHighest ? kHighest : x));
 }
 
-/// Converts a number to another type, by the rules of cast() in ops/library/cast.hpp.
+/// Converts a number to another type: to an integer by whole_number(), to a 16-bit float by way of float32. cast() in
+/// ops/library/cast.hpp documents the results.
 template <class To, class From>
 __device__ To cast_number(From x) {
   if constexpr (kIsHalf<From>) {

@@ -6,8 +6,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Adds up the squares of the elements of all tensors. Every block adds up a part of tensor number blockIdx.y, and
-/// stores its sum in `sums`.
+/// Adds up the squares of the elements of the tensors in parts. Every block adds up a part of tensor number blockIdx.y,
+/// and stores the sum of its part in its element of `sums`.
 __global__ void __launch_bounds__(kBlock) squares_kernel(TensorList list, double* sums) {
   const auto* x = list.data[blockIdx.y];
   const auto n = list.elements[blockIdx.y];

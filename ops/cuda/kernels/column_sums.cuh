@@ -15,7 +15,8 @@ struct ColumnTiles {
   int lanes;
 };
 
-/// The number of rows whose terms a thread loads together: Terms::kRowsAtOnce if it exists, else 4.
+/// The number of rows whose terms a thread loads together: Terms::kRowsAtOnce if it exists, else 4. Terms is the type
+/// of a terms function; see column_kernel.
 template <class Terms>
 inline constexpr int kRowsAtOnce = 4;
 template <class Terms>
@@ -24,9 +25,9 @@ requires requires {
 }
 inline constexpr int kRowsAtOnce<Terms> = Terms::kRowsAtOnce;
 
-/// Combines the terms of kRows rows, `side` rows apart, with `combined`. If the terms function has keep(row, column,
-/// numbers), which may store values, calls it for these rows after all of them have been loaded, so that loads neither
-/// wait for stores nor read stored values.
+/// Combines the terms of kRows rows, `side` rows apart, with `combined`. If the terms function has a member keep(row,
+/// column, numbers), which may store values, calls keep() for these rows after the terms of all of them have been
+/// loaded, so that loads neither wait for stores nor read stored values.
 template <int kRows, int kSums, class Terms, class Combine>
 __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row, int side, std::int64_t column,
                           float (&combined)[kSums]) {
@@ -70,8 +71,8 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   if (thread < tiles.lanes && column < tiles.columns) finish(static_cast<std::int64_t>(blockIdx.y), column, combined);
 }
 
-/// The combined numbers of each group of rows, in scratch memory between the two stages: an array [groups, kSums,
-/// columns].
+/// The combined numbers of each group of rows, in scratch memory between the two stages of ColumnSums: an array
+/// [groups, kSums, columns].
 template <int kSums>
 struct ColumnParts {
   float* numbers;
@@ -80,12 +81,12 @@ struct ColumnParts {
   __device__ float& at(std::int64_t group, int k, std::int64_t column) const {
     return numbers[(group * kSums + k) * columns + column];
   }
-  /// Stores the combined numbers of a group of rows, as the finish function of the first stage.
+  /// The finish function of the first stage: stores the combined numbers of a group of rows.
   __device__ void operator()(std::int64_t group, std::int64_t column, const float (&combined)[kSums]) const {
     for (int k = 0; k < kSums; ++k) at(group, k, column) = combined[k];
   }
 };
-/// Loads the combined numbers of a group of rows, as the terms function of the second stage.
+/// The terms function of the second stage: loads the combined numbers of a group of rows.
 template <int kSums>
 struct ColumnPartTerms {
   ColumnParts<kSums> parts;
@@ -93,7 +94,8 @@ struct ColumnPartTerms {
     for (int k = 0; k < kSums; ++k) numbers[k] = parts.at(group, k, column);
   }
 };
-/// The finish function of the last stage, which has one group of rows: calls the caller's function without the group.
+/// The finish function of the last stage, which has one group of rows: calls the finish function of the caller of
+/// ColumnSums::run(), which does not take the group.
 template <int kSums, class Finish>
 struct ColumnFinish {
   Finish finish;
@@ -109,8 +111,8 @@ class ColumnSums {
  public:
   ColumnSums(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {
     constexpr std::int64_t kBlocksWanted = 264, kRowsOfThread = 16;
-    // With few rows, a block has only as many columns as one memory access covers. So there are more blocks, and a
-    // block has enough threads to combine all rows in one stage.
+    // With few rows, a block has only kFewLanes columns, which one memory access of 32 bytes covers. So there are more
+    // blocks, and a block has enough threads to combine all rows in one stage.
     constexpr int kFewLanes = 8;
     const int max_lanes = rows <= kRowsOfThread * (kBlock / kFewLanes) ? kFewLanes : kWarp;
     while (lanes_ < max_lanes && lanes_ < columns) lanes_ *= 2;

@@ -7,12 +7,12 @@
 namespace troupe::cuda {
 
 /// Copies one element of x to the columns, an array [rows of x, y height, y width, kernel height, kernel width,
-/// channels]. For each pixel of y the columns have the elements of x that it depends on next to each other, and zeros
-/// in place of the padding. The convolution of x is the product of the columns and the weights.
+/// channels]. For each pixel of y the columns hold next to each other the elements of x that the pixel depends on, with
+/// zeros for the padding. y is the product of the columns and the weights.
 template <class T>
 class GatherColumns {
  public:
-  /// Takes the columns of `rows` rows of the batch, whose images begin at `x`.
+  /// Gathers from `rows` images, which begin at `x`, to `columns`.
   GatherColumns(const Convolution& shape, std::int64_t rows, const T* x, T* columns)
       : shape_(shape),
         pixel_(shape.y_height, shape.y_width, shape.window(), rows * shape.pixels_of_row() * shape.window()),
@@ -37,7 +37,8 @@ class GatherColumns {
   T* columns_;
 };
 
-/// Computes an element of x as the sum of its float32 copies in the columns (see GatherColumns), in a fixed order.
+/// Computes an element of the gradient of x: the sum, in a fixed order, of the float32 gradients of its copies in the
+/// columns (see GatherColumns).
 template <class T>
 class SumColumns {
  public:

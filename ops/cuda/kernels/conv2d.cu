@@ -12,14 +12,15 @@ namespace troupe::cuda {
 namespace {
 
 /// The most memory for columns (see GatherColumns): the rows of a batch are computed in chunks whose columns fit. A
-/// chunk has at least one row.
+/// chunk has at least one row, even if its columns do not fit.
 constexpr std::int64_t kMaxColumnBytes = std::int64_t{256} << 20;
 
 /// The products of a convolution for the rows of a batch, in chunks whose columns fit into kMaxColumnBytes. All chunks
 /// have the same number of rows, except for a smaller last one.
 class ChunkProducts {
  public:
-  /// shape_of(rows, is_first) must return the shape of the product of a chunk with `rows` rows.
+  /// shape_of(rows, is_first) must return the shape of the product of a chunk with `rows` rows; `is_first` says whether
+  /// the chunk is the first one.
   template <class ShapeOf>
   ChunkProducts(const Convolution& shape, ShapeOf shape_of) : rows_(shape.rows) {
     const auto bytes_of_row = shape.pixels_of_row() * shape.window() * static_cast<std::int64_t>(sizeof(float));
@@ -30,7 +31,7 @@ class ChunkProducts {
     if (last > 0) last_ = std::make_unique<Product>(shape_of(last, false));
   }
 
-  /// The number of rows of every chunk but a smaller last one.
+  /// The number of rows of every chunk, except for a smaller last one.
   std::int64_t chunk() const { return chunk_; }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
@@ -52,7 +53,8 @@ class ChunkProducts {
   std::unique_ptr<Product> first_, next_, last_;
 };
 
-/// Computes y = columns(x) weights. The epilogue of the product adds the bias and applies the relu if the op has them.
+/// Computes y, the product of the columns of x (see GatherColumns) and the weights. The epilogue of the product adds
+/// the bias and applies the relu if the op has them.
 template <class T>
 class ColumnsForward {
  public:
@@ -93,8 +95,8 @@ class ColumnsForward {
   ChunkProducts products_;
 };
 
-/// Computes the gradient of x. The gradient of the columns is dy weights' (transposed), in float32. Each element of dx
-/// is the sum of the gradients of its copies in the columns.
+/// Computes dx, the gradient of x. The gradient of the columns is the product of dy and the transposed weights, in
+/// float32. Each element of dx is the sum of the gradients of its copies in the columns.
 template <class T>
 class ColumnsGradData {
  public:
@@ -128,7 +130,8 @@ class ColumnsGradData {
   ChunkProducts products_;
 };
 
-/// Computes the gradient of the weights, columns(x)' dy, in float32, and the gradient of the bias if the op has one.
+/// Computes the gradient of the weights, the product of the transposed columns of x and dy, in float32, and the
+/// gradient of the bias if the op has a bias.
 template <class T>
 class ColumnsGradWeights {
  public:

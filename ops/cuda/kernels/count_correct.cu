@@ -15,7 +15,7 @@ struct RowIsRight {
   bool has_ignored;
   std::int32_t ignored;
 
-  /// All threads of the row must call it, and get the result.
+  /// All threads of the row must make the call, and get the result.
   template <class Threads>
   __device__ bool operator()(Threads threads, std::int64_t row) const {
     const auto* x = logits + row * classes;
@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kBlock) count_rows_kernel(std::int64_t rows, R
   if (threadIdx.x == 0) *count = correct;
 }
 
-/// Whether the rows are so few and short that one block counts them fast enough. One block stores the count, which need
-/// not be 0 before.
+/// Whether the rows are so few and short that one block counts them fast enough. count_rows_kernel then stores the
+/// count, which need not be 0 before.
 bool are_few(std::int64_t rows, std::int64_t classes) {
   return rows <= 16 * kBlock && classes <= 16;
 }

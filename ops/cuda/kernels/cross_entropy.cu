@@ -19,8 +19,8 @@ struct Target {
   __device__ bool ignores(std::int32_t label) const { return has_ignored && label == ignored; }
 };
 
-/// Whether a row counts: its label is not ignored, and is one of the classes. Reports a label that is neither ignored
-/// nor one of the classes.
+/// Whether a row counts in the loss: its label is not ignored, and is one of the classes. Reports a label that is
+/// neither ignored nor one of the classes.
 template <class Threads>
 __device__ bool counts(Threads threads, const InvalidReport& invalid, const Target& target, std::int32_t label,
                        std::int64_t row, std::int64_t classes) {
@@ -30,7 +30,7 @@ __device__ bool counts(Threads threads, const InvalidReport& invalid, const Targ
   return false;
 }
 
-/// Computes the loss of a row, 0 if the row does not count, and the logarithms of its probabilities.
+/// Computes the loss of a row, which is 0 if the row does not count, and the logarithms of the row's probabilities.
 struct CrossEntropyRow {
   InvalidReport invalid;
   Target target;
@@ -62,7 +62,7 @@ struct CrossEntropyRow {
   }
 };
 
-/// The logarithms of a row's probabilities, as stored by the forward op.
+/// The logarithms of a row's probabilities, which the op softmax_cross_entropy has stored.
 struct StoredLogProbabilities {
   const float* of_rows;
   std::int64_t classes;
@@ -76,7 +76,7 @@ struct StoredLogProbabilities {
     return {of_rows + row * classes};
   }
 };
-/// The logarithms of a row's probabilities, computed from the logits, to the same bits as in the forward op.
+/// The logarithms of a row's probabilities, computed from the logits, to the same bits as by softmax_cross_entropy.
 struct LogitProbabilities {
   const float* of_rows;
   std::int64_t classes;
@@ -94,17 +94,17 @@ struct LogitProbabilities {
   }
 };
 
-/// Gives the gradient with respect to the loss of a row.
+/// The gradient with respect to the loss of a row; of_row() returns it.
 struct LossGradient {
   const float* dloss;
-  const BatchInfo* info;  // if not null, dloss is the gradient of the batch's mean loss, a scalar
+  const BatchInfo* info;  // if not null, dloss is a scalar: the gradient of the batch's mean loss
 
   __device__ float of_row(std::int64_t row) const {
     return info == nullptr ? dloss[row] : *dloss / static_cast<float>(info->global_rows);
   }
 };
 
-/// Computes the gradient of the logits of a row: zero if the row does not count.
+/// Computes the gradient of the logits of a row: zero if the row does not count in the loss.
 template <class LogProbabilities>
 struct CrossEntropyGradRow {
   InvalidReport invalid;
@@ -151,8 +151,8 @@ struct SoftCrossEntropyRow {
   }
 };
 
-// The gradient dx = dloss (exp(y) sum(p) - p), where y has the logarithms of the row's probabilities. The target
-// probabilities p need not add up to 1.
+// Computes the gradient of the logits of a row, dx = dloss * (exp(y) * sum(p) - p), where y has the logarithms of the
+// row's probabilities. The target probabilities p need not add up to 1.
 struct SoftCrossEntropyGradRow {
   std::int64_t classes;
   const float* dloss;

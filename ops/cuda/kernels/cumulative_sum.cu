@@ -20,7 +20,7 @@ struct Lines {
 };
 
 /// Computes the cumulative sums of one line by one thread. Neighboring threads access neighboring memory if the
-/// elements of neighboring lines are neighbors.
+/// elements of neighboring lines are neighbors in memory.
 struct SumLine {
   Lines lines;
   __device__ void operator()(std::int64_t line) const {

@@ -26,12 +26,13 @@ __device__ RandomBits philox(std::uint64_t key, RandomBits counter) {
   return counter;
 }
 
-constexpr std::int64_t kBlocks = 16;  // number of blocks of random bits for 64 elements, with four numbers each
+constexpr std::int64_t kBlocks = 16;  // number of blocks of random bits, four numbers each, for 64 elements
 constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
-/// Drops four elements of a row by one block of random bits. Word w of block 16 i + b decides on element 64 i + 16 w +
-/// b: if the word's upper 24 bits are at least `threshold`, the element is multiplied by `factor`, else it becomes 0.
+/// Applies dropout to four elements of a row with one block of random bits, the four words that philox() returns. Word
+/// w of block 16 i + b decides on element 64 i + 16 w + b: if the word's upper 24 bits are at least `threshold`, the
+/// element is multiplied by `factor`, else it becomes 0.
 template <class T>
 struct DropBlock {
   std::uint64_t seed;

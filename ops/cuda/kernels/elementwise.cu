@@ -26,7 +26,8 @@ std::unique_ptr<Kernel> arithmetic(const OpCall& call, F f) {
 
 }  // namespace
 
-// Defines a factory, a function that makes the kernel of an op, by an expression for the kernel of `call`.
+// Defines `factory`, the function that makes the kernel of an op. `kernel` is an expression that makes the kernel from
+// `call`.
 #define TROUPE_KERNEL(factory, kernel)                  \
   std::unique_ptr<Kernel> factory(const OpCall& call) { \
     return kernel;                                      \
@@ -67,7 +68,7 @@ std::unique_ptr<Kernel> make_pow(const OpCall& call) {
   return map_one(call, Pow{exponent});
 }
 
-// Only the shape of the second input is used, so that input may have any dtype.
+// The kernel does not read the second input, whose shape is that of the output, so the second input may have any dtype.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
     using T = decltype(element);

@@ -7,8 +7,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Checks a part of tensor number blockIdx.y, and sets `finite` to 0 if an element is not finite. `finite` must be 1
-/// before.
+/// Each block checks a part of tensor number blockIdx.y, and sets `finite` to 0 if an element is not finite. `finite`
+/// must be 1 before.
 __global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list, float* finite) {
   const auto* x = list.data[blockIdx.y];
   const auto n = list.elements[blockIdx.y];
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, uns
   if (threadIdx.x == 0) *finite = not_finite != 0 ? 0.0F : 1.0F;
 }
 
-/// Whether the tensors have so few elements that one block checks them fast enough.
+/// Whether one TensorList holds all tensors, and they have so few elements that one block checks them fast enough.
 bool are_few(std::span<const TensorInfo> tensors) {
   constexpr std::int64_t kFewElements = 4 * kBlock;
   std::int64_t elements = 0;

@@ -10,8 +10,9 @@ namespace troupe::cuda {
 
 namespace {
 
-/// A step of a formula: an op on values[a] and values[b] of an element, see Evaluate. An op with one operand uses
-/// values[a].
+/// A step of a formula: an op on values[a] and values[b], where `values` are the inputs and the results of earlier
+/// steps for one element; see Evaluate. An op with one operand uses values[a]. `numbers` are the constants of the op,
+/// such as the factor of `scale`.
 struct Step {
   FormulaOp op;
   std::uint8_t a, b;

@@ -34,8 +34,8 @@ struct Indices {
   }
 };
 
-/// Gathers kLanes neighboring elements of a row of the result, from the row of the table that the index of the row
-/// names. The elements are zeros if the index is out of range.
+/// Computes kLanes neighboring elements of a row of the result: copies them, converted, from the row of the table that
+/// the index of the row names. They are zeros if the index is out of range.
 template <class From, class To, int kLanes, class Convert>
 struct GatherLanes {
   Indices indices;
@@ -56,7 +56,8 @@ struct GatherLanes {
   }
 };
 
-/// Gathers rows of a table [rows, width]: row i of y is row indices[i] of the table, with every element converted.
+/// Gathers rows of a table [rows, width] to y: row i of y is row indices[i] of the table, with every element converted,
+/// or zeros if the index is out of range.
 template <class From, class To, class Convert>
 class GatherRows {
  public:
@@ -111,7 +112,7 @@ struct Scaled {
   }
 };
 
-/// Makes a kernel of GatherRows. The first input is the table, the second has the indices.
+/// Makes a kernel that runs GatherRows. The first input of the op is the table, the second has the indices.
 template <class From, class To, class Convert>
 std::unique_ptr<Kernel> gather_kernel(const OpCall& call, Convert convert) {
   const auto& table = call.inputs[0].shape;
@@ -120,7 +121,7 @@ std::unique_ptr<Kernel> gather_kernel(const OpCall& call, Convert convert) {
                      [gather](const Launch& where, Inputs in, Outputs out) { gather(where, in[0], in[1], out[0]); });
 }
 
-/// Writes a row of zeros with a 1 at the index of the row. An index out of range gives zeros alone.
+/// Writes row i of y: zeros, and a 1 at the position of index number i. An index out of range gives a row of zeros.
 struct OneHotRow {
   Indices indices;
   float* y;
@@ -133,8 +134,8 @@ struct OneHotRow {
   }
 };
 
-/// Makes a pair of an index and its position, to be sorted by index. An index out of range becomes the bound, which
-/// sorts after all valid indices.
+/// Makes a pair of an index, the key, and its position, the place, to be sorted by index. An index out of range becomes
+/// the bound, which sorts after all valid indices.
 struct MakeIndexPair {
   Indices indices;
   std::uint32_t* keys;
@@ -146,7 +147,7 @@ struct MakeIndexPair {
   }
 };
 
-/// Computes a row of the result: the sum of the rows of x whose index is the number of this row, in the order of x.
+/// Computes row `row` of y from the sorted pairs: the sum of the rows of x whose index is `row`, in the order of x.
 struct ScatterRow {
   std::int64_t count, width;
   const std::uint32_t* keys;

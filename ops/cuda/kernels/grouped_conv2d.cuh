@@ -7,7 +7,8 @@
 
 namespace troupe::cuda {
 
-/// Computes one element of y of a convolution in groups, with bias (unless null) and relu (if `relu` is true).
+/// Computes one element of y of a convolution in groups, then adds the bias, unless `bias` is null, and applies the
+/// relu if `relu` is true.
 template <class T>
 struct GroupedForward {
   Convolution shape;
@@ -62,12 +63,13 @@ struct GroupedGradData {
   }
 };
 
-/// The gradient of the weights of a convolution in groups. part() adds up element i over the pixels of one thread.
+/// The gradient of the weights of a convolution in groups. part() returns the share of one thread in element i: the sum
+/// over every `step`-th pixel of dy, from pixel `first` on.
 template <class T>
 struct GroupedGradWeights {
   Convolution shape;
   Split place;              // coordinates of an element of the gradient
-  Divisor pixels, columns;  // pixels of a row of the batch; pixels of a line of an image
+  Divisor pixels, columns;  // division by the number of pixels of an image of y, and by its width
   const T *x, *dy;
   float* dweights;
 

@@ -9,17 +9,17 @@
 
 namespace troupe::cuda {
 
-/// The layout of the matrices of an attention, of which every head of every row of a chunk has one. A chunk is some
-/// rows of the batch that are computed together. `stride` is the distance between neighboring matrices, and `ld` that
-/// between the rows of a matrix, both in elements.
+/// The layout of a batch of matrices of an attention, one for every head of every row of a chunk. A chunk consists of
+/// the rows of the batch that are computed together. `stride` is the distance between neighboring matrices, and `ld`
+/// that between the rows of a matrix, both in elements.
 struct HeadMatrices {
   std::int64_t stride, ld;
 };
 
-/// Gives the heads of queries, keys, values or their gradients as factors of a batch of products. In a tensor [rows,
-/// positions, heads * size] the distance between heads differs from the distance between rows, but a batch of products
-/// has only one distance. If a chunk has several rows and several heads, its heads are therefore copied to an array
-/// [rows, heads, positions, size].
+/// Gives the heads of queries, keys, values, results or their gradients as operands of a batch of products. In a tensor
+/// [rows, positions, heads * size] the distance between heads differs from the distance between rows, but a batch of
+/// products has only one distance. If a chunk has several rows and several heads, its heads are therefore copied to an
+/// array [rows, heads, positions, size].
 class HeadLayout {
  public:
   HeadLayout(const Attention& a, std::int64_t positions, std::int64_t size)
@@ -37,8 +37,8 @@ class HeadLayout {
   HeadMatrices matrices() const { return matrices_; }
   /// The number of elements of a copy. 0 if products can use the tensor itself.
   std::int64_t copy_elements() const { return copies_ ? chunk_ * elements_of_row_ : 0; }
-  /// Returns the heads of `rows` rows of the batch from row `first` on, for reading. They are in the tensor's memory
-  /// or, after a copy that is launched here, in `copy`.
+  /// Returns the address of the heads of `rows` rows of the batch from row `first` on, for reading. The heads are in
+  /// the tensor's memory or, after a copy that is launched here, in `copy`.
   const float* split(const Launch& where, const Tensor& tensor, std::int64_t first, std::int64_t rows,
                      float* copy) const {
     const auto* source = floats(tensor) + first * elements_of_row_;
@@ -65,7 +65,8 @@ class HeadLayout {
   Walk<2> walk_;  // the positions of an element in the copy and in the tensor
 };
 
-/// A batch of products z = factor x y, one for every head of every row of a chunk.
+/// A batch of products z = factor * x * y, one for every head of every row of a chunk. Transpose::a transposes x,
+/// Transpose::b transposes y.
 class HeadProduct {
  public:
   enum class Transpose { none, a, b };
@@ -97,14 +98,15 @@ class HeadProduct {
   std::size_t workspace_bytes() const {
     return std::max(of_chunk_->workspace_bytes(), of_last_ == nullptr ? 0 : of_last_->workspace_bytes());
   }
-  /// Launches the products of `rows` rows of the batch: those of a chunk, or of the last chunk, which may be smaller.
+  /// Launches the products of a chunk. `rows` must be the number of rows of every chunk or of the last one, which may
+  /// be smaller.
   void run(const Launch& where, std::int64_t rows, const float* x, const float* y, float* z, void* workspace) const {
     (rows == chunk_ ? *of_chunk_ : *of_last_).run(where.stream, x, y, nullptr, z, workspace);
   }
 
  private:
   std::int64_t chunk_;
-  std::unique_ptr<Product> of_chunk_, of_last_;  // products of a chunk, and of a smaller last chunk
+  std::unique_ptr<Product> of_chunk_, of_last_;  // products of a chunk; products of a smaller last chunk, or null
 };
 
 }  // namespace troupe::cuda

@@ -26,7 +26,8 @@ __global__ void __launch_bounds__(kBlock)
     if (left + i < columns && top + lane < rows) store(y, (left + i) * rows + top + lane, load(tile[lane], i));
 }
 
-/// Launches transpose_matrix_kernel. There must be fewer than 2 million columns, because blockIdx.y counts their tiles.
+/// Launches transpose_matrix_kernel. There must be fewer than 2 million columns, because CUDA limits gridDim.y, the
+/// number of tiles side by side, to 65,535.
 template <class T, class R>
 void transpose_matrix(const Launch& where, std::int64_t rows, std::int64_t columns, const T* x, R* y) {
   const dim3 grid(static_cast<unsigned>(divided_up(rows, kWarp)), static_cast<unsigned>(divided_up(columns, kWarp)));
@@ -46,8 +47,9 @@ struct FinishPixels {
   }
 };
 
-/// Runs a library's convolution on elements of type T. Scratch memory begins with the weights, or their gradient, in
-/// the library's layout [filters, window]; the library's workspace follows.
+/// The kernel of conv2d or of one of its gradients by a LibraryConvolution, on elements of type T. Scratch memory
+/// begins with the weights, or their gradient, in the layout [filters, window] of the library; the workspace of the
+/// library follows.
 template <class T>
 class LibraryCall {
  public:
@@ -108,7 +110,7 @@ ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape)
   return task;
 }
 
-/// Makes the kernel of a library's convolution. Returns null if `convolution` is null.
+/// Makes the kernel that runs `convolution` for `task`. Returns null if `convolution` is null.
 std::unique_ptr<Kernel> library_kernel(const OpCall& call, const ConvolutionTask& task,
                                        std::unique_ptr<LibraryConvolution> convolution) {
   if (convolution == nullptr) return nullptr;
@@ -133,8 +135,8 @@ std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convo
 
 std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape) {
   auto task = task_of(Kind::grad_weights, call, shape);
-  // Libraries have few algorithms, and slow ones, that read 16-bit numbers and write float32. So the task that rounds
-  // the gradient to 16 bits is measured, too, and the faster one is taken.
+  // Libraries have only few and slow algorithms that read 16-bit numbers and write float32. So, for 16-bit inputs, a
+  // second task, which rounds the gradient to 16 bits, is measured, too, and the faster task is taken.
   auto rounded = task;
   rounded.gradient = task.dtype;
   auto convolution = is_16_bit(task.dtype) ? faster_library_convolution(task, rounded) : find_library_convolution(task);

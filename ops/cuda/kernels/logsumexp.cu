@@ -14,8 +14,8 @@ struct LogsumexpRow {
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t row) const {
     const auto [largest, sum] = softmax_scale(threads, width, x + row * width);
-    // If the largest element is infinite, the sum is a NaN, because infinity minus infinity is a NaN. The result is
-    // then the largest element itself.
+    // If the largest element is infinite or a NaN, the sum is a NaN, because infinity minus infinity is a NaN, too. The
+    // result is then the largest element itself.
     if (threads.lane() == 0) y[row] = is_finite(largest) ? largest + logf(sum) : largest;
   }
 };

@@ -7,12 +7,12 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The sizes of an LSTM: B rows, T times and H units (`size`). state() and gates() are offsets in its tensors.
+/// The sizes of an LSTM: B rows of the batch (`rows`), T time steps (`times`) and H units (`size`).
 struct Sizes {
   std::int64_t rows, times, size;
 
-  /// Offsets of a row: of its state before a time step, in a tensor [B, T + 1, H], and of its gates at the time step,
-  /// in a tensor [B, T, 4 H].
+  /// Offsets, in elements, of a row's state before a time step in a tensor [B, T + 1, H], and of the row's gates at the
+  /// time step in a tensor [B, T, 4 H].
   __device__ std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
   __device__ std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
   std::int64_t count() const { return rows * size; }
@@ -31,9 +31,9 @@ struct FirstStates {
   }
 };
 
-/// Computes one unit of one row at one time step: gates, cell and hidden state. A gate before its activation is the sum
-/// of `inputs`, the part from the sequence, and `recurrent`, the product of the hidden state before the step and the
-/// weights.
+/// Computes one unit of one row at one time step: the gates after their activations, the cell and the hidden state. A
+/// gate before its activation is the sum of `inputs`, the part from the sequence, and `recurrent`, the product of the
+/// hidden state before the step and the weights.
 struct TimeStep {
   Sizes s;
   std::int64_t time;
@@ -58,8 +58,8 @@ struct TimeStep {
   }
 };
 
-/// The forward pass. In the outputs the states of one time step are far apart, so the product of the hidden states and
-/// the weights reads and writes compact copies.
+/// The forward pass. In the outputs the hidden states of one time step are far apart, so the product of the hidden
+/// states and the weights reads a compact copy of them.
 class Lstm {
  public:
   explicit Lstm(const OpCall& call)
@@ -87,7 +87,8 @@ class Lstm {
   Product product_;
 };
 
-/// Sets the gradients behind the last time step: that of the cell is given, that of the hidden state is zero.
+/// Sets the gradients with which the pass over the time steps begins at the last one: `dcell` to the given gradient of
+/// the last cell, `dhidden` to zero, because no later step depends on the last hidden state.
 struct LastGradients {
   const float* dcell_given;
   float *dcell, *dhidden;
@@ -97,9 +98,9 @@ struct LastGradients {
   }
 };
 
-/// Computes the gradients of one unit of one row at one time step. `dcell` is the gradient of the cell after the step,
-/// and becomes that of the cell before the step. `dhidden` is the gradient that the next step passes to the hidden
-/// state.
+/// Computes the gradients of one unit of one row at one time step: those of the gates before their activations, in
+/// `dgates` and, as a compact copy, in `compact`. `dcell` is the gradient of the cell after the step, and becomes that
+/// of the cell before the step. `dhidden` is the gradient that the next step passes to the hidden state.
 struct StepGrad {
   Sizes s;
   std::int64_t time;
@@ -127,7 +128,8 @@ struct StepGrad {
   }
 };
 
-/// Adds the element of `dstates` for the hidden state before the first time step to its gradient `dhidden`.
+/// Adds to `dhidden`, the gradient of the hidden state before the first time step, the element of `dstates` for this
+/// state, because the state is also an output of the LSTM.
 struct AddFirstState {
   Sizes s;
   const float* dstates;
@@ -136,8 +138,8 @@ struct AddFirstState {
 };
 
 // The backward pass. Inputs: the gradients of the hidden states and of the last cell, the weights, the cells, and the
-// gates after their activations. Outputs: the gradients of the gates, and of the hidden state and the cell before the
-// first time step.
+// gates after their activations. Outputs: the gradients of the gates before their activations, and of the hidden state
+// and the cell before the first time step.
 class LstmGrad {
  public:
   explicit LstmGrad(const OpCall& call)

@@ -34,8 +34,8 @@ struct MapTwo {
   __device__ void operator()(std::int64_t i) const { store(y, i, f(load(a, i), load(b, i))); }
 };
 
-/// Makes a kernel of an op with one input of a floating-point dtype and an output of the same shape and dtype. f is
-/// called on the device.
+/// Makes a kernel that computes y = f(x) for every element. The op must have one input x, of a floating-point dtype,
+/// and an output y of the same shape and dtype. f is called on the device.
 template <class F>
 std::unique_ptr<Kernel> map_one(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
@@ -46,8 +46,8 @@ std::unique_ptr<Kernel> map_one(const OpCall& call, F f) {
   });
 }
 
-/// Makes a kernel of an op with two inputs of a floating-point dtype and an output of the same shape and dtype. f is
-/// called on the device.
+/// Makes a kernel that computes y = f(a, b) for every element. The op must have two inputs a and b, of a floating-point
+/// dtype, and an output y, all of the same shape and dtype. f is called on the device.
 template <class F>
 std::unique_ptr<Kernel> map_two(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
@@ -80,8 +80,8 @@ Walk<kOperands> broadcast_walk(const OpCall& call) {
   return Walk<kOperands>(axes);
 }
 
-/// Computes y[i] = f(a, b) for the elements of a and b that are broadcast to element i of y. They have type T, the
-/// result has type R.
+/// Computes y[i] = f(a, b) for the elements of a and b that are broadcast to element i of y. Elements of a and b have
+/// type T, elements of y type R.
 template <class F, class T, class R>
 struct BroadcastTwo {
   F f;
@@ -96,7 +96,8 @@ struct BroadcastTwo {
   }
 };
 
-/// Makes a kernel of an op on two inputs that are broadcast to the output. f is called on the device.
+/// Makes a kernel that computes f of the elements of two inputs, which are broadcast to the output. f is called on the
+/// device. T is the element type of the inputs, R that of the output.
 template <class T, class R, class F>
 std::unique_ptr<Kernel> broadcast_two(const OpCall& call, F f) {
   const bool alike = call.inputs[0].shape == call.inputs[1].shape;

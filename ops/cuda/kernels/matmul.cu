@@ -14,8 +14,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Sets the sizes of a batch of products: the last two axes of each tensor are a matrix, and all leading axes are the
-/// batch.
+/// Sets m, k, the strides and the size of the batch in the shape of a batch of products. The last two axes of each
+/// tensor are a matrix, and all leading axes are the batch.
 void describe_batch(const OpCall& call, ProductShape& shape) {
   const auto& a = call.inputs[0].shape;
   const auto& b = call.inputs[1].shape;
@@ -28,7 +28,8 @@ void describe_batch(const OpCall& call, ProductShape& shape) {
   shape.batch = y.elements() / shape.stride_y;
 }
 
-/// Returns the product of a matmul, or of an op whose first inputs, attributes and first result are those of a matmul.
+/// Returns the shape of the product of a matmul, or of an op whose first inputs, attributes and first result are those
+/// of a matmul.
 ProductShape shape_of_matmul(const OpCall& call) {
   ProductShape shape;
   shape.transpose_a = call.attributes.flag("transpose_a");
@@ -54,8 +55,8 @@ OpCall matmul_of(const OpCall& call) {
   return {&kMatmul, call.attributes, {call.inputs.begin(), call.inputs.begin() + 2}, {call.outputs[0]}};
 }
 
-/// Makes a kernel of a matmul, outer_sum or matmul_relu_grad by NarrowProduct or SmallProduct. A third input is the
-/// bias or, for matmul_relu_grad, the result of the relu.
+/// Makes a kernel of a matmul, outer_sum or matmul_relu_grad that runs OwnProduct, which is NarrowProduct or
+/// SmallProduct. A third input is the bias or, for matmul_relu_grad, the result of the relu.
 template <class OwnProduct>
 std::unique_ptr<Kernel> kernel_of(const OpCall& call, const OwnProduct& product) {
   const bool is_gradient = call.op == &kMatmulReluGrad;
@@ -69,8 +70,9 @@ std::unique_ptr<Kernel> kernel_of(const OpCall& call, const OwnProduct& product)
       product.scratch_bytes());
 }
 
-/// Measures OwnProduct, which must support the shape, and cuBLASLt on the device. Returns a kernel of OwnProduct if it
-/// is faster, else null. Also returns null if it needs more scratch memory than cuBLASLt may use.
+/// Measures OwnProduct, which must support the shape, and cuBLASLt on the device. Returns a kernel of OwnProduct if
+/// choose_on_device() prefers it to cuBLASLt, by default because it is faster, else null. Also returns null if
+/// OwnProduct needs more scratch memory than cuBLASLt may use.
 template <class OwnProduct>
 std::unique_ptr<Kernel> kernel_if_faster(const OpCall& call, const ProductShape& shape) {
   const Product library(shape);
@@ -90,8 +92,8 @@ std::unique_ptr<Kernel> kernel_if_faster(const OpCall& call, const ProductShape&
   return choose_on_device("way:" + shape.key(), candidates, measure) == 1 ? kernel_of(call, own) : nullptr;
 }
 
-/// Makes a kernel without cuBLASLt for the product of a matmul, outer_sum or matmul_relu_grad, which writes the op's
-/// result. Returns null if neither NarrowProduct nor SmallProduct supports the shape, or if cuBLASLt is faster.
+/// Makes a kernel of a matmul, outer_sum or matmul_relu_grad, whose product has the given shape, that runs
+/// NarrowProduct or SmallProduct. Returns null if neither supports the shape, or if kernel_if_faster() returns null.
 std::unique_ptr<Kernel> own_product_kernel(const OpCall& call, const ProductShape& shape) {
   if (NarrowProduct::is_surely_faster(shape)) return kernel_of(call, NarrowProduct(shape));
   if (SmallProduct::is_surely_faster(shape)) return kernel_of(call, SmallProduct(shape));
@@ -99,7 +101,7 @@ std::unique_ptr<Kernel> own_product_kernel(const OpCall& call, const ProductShap
   return SmallProduct::suits(shape) ? kernel_if_faster<SmallProduct>(call, shape) : nullptr;
 }
 
-/// A product of cuBLASLt as the kernel of an op. A third input is the bias.
+/// The kernel of a matmul or outer_sum that runs a product of cuBLASLt. A third input of the op is the bias.
 struct LibraryProduct {
   Product product;
 
@@ -115,7 +117,8 @@ std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& s
   return object_kernel(call, LibraryProduct{Product(shape)});
 }
 
-/// The gradient of a ReLU whose dy is a matrix product: the product first, then the gradient in place.
+/// A kernel of matmul_relu_grad, the gradient of a relu whose dy is a matrix product. Runs two kernels: the product,
+/// then the gradient of the relu, which overwrites the product.
 class MatmulThenReluGrad final : public Kernel {
  public:
   explicit MatmulThenReluGrad(const OpCall& call)
@@ -125,7 +128,7 @@ class MatmulThenReluGrad final : public Kernel {
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
   void run(const KernelContext& context, Inputs in, Outputs out) override {
     product_->run(context, in.first(2), out);
-    // The gradient works in place, because the thread that writes an element is the one that reads it.
+    // The gradient may overwrite its input dy, because the thread that writes an element is the one that reads it.
     const Tensor dy_and_y[] = {out[0], in[2]};
     gradient_->run(context, dy_and_y, out);
   }
@@ -134,15 +137,15 @@ class MatmulThenReluGrad final : public Kernel {
   std::unique_ptr<Kernel> product_, gradient_;
 };
 
-/// Launches the gelu of a product `from` as a separate kernel, for a measurement.
+/// Launches y = gelu(from), where `from` is the product, as a separate kernel, for a measurement.
 template <class T>
 void launch_gelu(const Launch& where, const ProductShape& shape, const std::byte* from, std::byte* y) {
   for_each(where, shape.m * shape.n,
            MapOne<GeluTanh, T>{{}, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(y)});
 }
 
-/// Launches the gradient of the gelu as a separate kernel, in place, for a measurement, and the sums of its columns
-/// unless `sums` is null.
+/// Launches the gradient of the gelu at x as a separate kernel, for a measurement. `dx` holds the product and is
+/// overwritten by the gradient. Unless `sums` is null, also launches the sums of the columns of the gradient.
 template <class T>
 void launch_gelu_grad(const Launch& where, const ProductShape& shape, std::byte* dx, const std::byte* x,
                       std::byte* sums) {
@@ -177,7 +180,8 @@ void launch_separately(const ProductShape& shape, const Product& plain, const Pr
   });
 }
 
-/// Whether the product with a gelu in its epilogue is faster than separate kernels. Measures both on the device.
+/// Whether choose_on_device() prefers the product with a gelu, or the gradient of one, in its epilogue to separate
+/// kernels. By default it measures both on the device and takes the faster way.
 bool epilogue_is_faster(const ProductShape& shape, const Product& fused) {
   auto without = shape;
   without.epilogue = without_gelu(shape.epilogue);
@@ -195,9 +199,10 @@ bool epilogue_is_faster(const ProductShape& shape, const Product& fused) {
   return choose_on_device("way:" + shape.key(), candidates, measure) == 0;
 }
 
-/// Returns the product with a gelu in its epilogue. Returns null if cuBLASLt has none, if separate kernels are faster,
-/// or if the product is computed in full float32: cuBLASLt does not document the accuracy of its gelu, so that gelu is
-/// used only if the factors are rounded to TF32 or 16 bits.
+/// Returns the product of cuBLASLt with `epilogue`, a gelu or the gradient of one. Returns null if cuBLASLt does not
+/// support it, if NarrowProduct is surely faster, if separate kernels are faster, or if the product is computed in full
+/// float32: cuBLASLt does not document the accuracy of its gelu, so that gelu is used only if the factors are rounded
+/// to TF32 or have 16 bits.
 std::shared_ptr<const Product> fused_product(ProductShape shape, Epilogue epilogue) {
   if (!shape.tf32 && !is_16_bit(shape.dtype)) return nullptr;
   if (NarrowProduct::is_surely_faster(shape)) return nullptr;

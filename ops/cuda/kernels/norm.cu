@@ -7,7 +7,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Normalizes a row, and stores its mean and its factor, 1 / deviation. `means` and `shift` are null for rms_norm.
+/// Normalizes a row, and stores its mean and its factor, 1 / deviation. For rms_norm the mean counts as 0, and `means`
+/// and `shift` are null.
 struct NormRow {
   std::int64_t width;
   float epsilon;
@@ -47,7 +48,7 @@ struct NormGrad {
   const float* means;
   const float* factors;
 
-  /// An element of a row, normalized.
+  /// Returns element i of a row of x, normalized.
   __device__ float normalized(std::int64_t row, std::int64_t i) const {
     return (x[row * width + i] - (means != nullptr ? means[row] : 0.0F)) * factors[row];
   }
@@ -74,7 +75,7 @@ struct NormGradRow {
   }
 };
 
-/// The terms of an element in the gradients of its column's scale and shift.
+/// Sets the terms that an element adds to the gradients of its column's scale and shift.
 struct ScaleTerms {
   NormGrad grad;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[2]) const {

@@ -6,11 +6,12 @@ namespace troupe::cuda {
 
 namespace {
 
-// If a column depends on earlier ones, only rounding errors are left of it, below this part of its length. It becomes
-// zero.
+// If a column depends linearly on earlier ones, subtracting its components along them leaves only rounding errors. A
+// column of which less than this part of its length is left becomes zero.
 constexpr double kRoundingError = 1e-6;
 
-/// The columns of a row-major matrix [m, n]. All threads of one block must call each function.
+/// The columns of a row-major matrix [m, n]: their scalar products, the subtraction of a multiple of `column` from
+/// `from`, and scaling. All threads of one block must call each function.
 struct Columns {
   float* elements;
   std::int64_t m, n;
@@ -21,7 +22,8 @@ struct Columns {
       sum += static_cast<double>(elements[i * n + a]) * static_cast<double>(elements[i * n + b]);
     return block_sum(sum);
   }
-  // In all functions a thread reads and writes the same rows, so no thread waits for another.
+  // In all functions of Columns a thread reads and writes the same rows, so a thread need not wait for what others
+  // write.
   __device__ void subtract(std::int64_t from, std::int64_t column, double factor) const {
     for (std::int64_t i = threadIdx.x; i < m; i += blockDim.x)
       elements[i * n + from] -= static_cast<float>(factor * static_cast<double>(elements[i * n + column]));

@@ -6,16 +6,18 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The offsets of the tensors of a list in the packed block, in elements.
+/// The offsets, in elements, of the tensors of a TensorList in the block, the output into which pack copies all
+/// tensors.
 struct Offsets {
   std::int64_t of[TensorList::kLimit];
 };
 
-/// Copies a part of tensor number blockIdx.y to its place in the packed block.
+/// Each block of threads copies a part of tensor number blockIdx.y to its place in `block`.
 __global__ void __launch_bounds__(kBlock) pack_kernel(TensorList list, Offsets offsets, float* block) {
   const auto* from = list.data[blockIdx.y];
   auto* to = block + offsets.of[blockIdx.y];
-  // If the memory plan has placed the tensor in the block, its op has written it there, and nothing is copied.
+  // If the memory plan has placed the tensor in `block`, the op that computes the tensor has written it there, and
+  // nothing is copied.
   if (from == to) return;
   for (auto i = first_element(); i < list.elements[blockIdx.y]; i += element_stride()) to[i] = from[i];
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int32_t kNowhere = kNoPlace;
 
 /// Computes the largest element of a window for each of kLanes neighboring channels, and the place of the element in
-/// the window. The place is kNowhere if a fused relu makes the result 0.
+/// the window. With a fused relu, the place is kNowhere unless the element is above 0, so that no gradient passes.
 template <class T, int kLanes>
 struct PoolWindow {
   Pooling p;
@@ -34,8 +34,9 @@ struct PoolWindow {
       for (auto c = columns.begin; c < columns.end; ++c) {
         const auto here = x[p.x.at(row, r, c, channel)];
         for (int k = 0; k < kLanes; ++k) {
-          // The element is skipped unless it is larger than the best one, or is the first NaN. Comparisons with a NaN
-          // are false, so a NaN replaces the best one, and the second condition skips all elements after it.
+          // The element is skipped unless it is larger than the best one, or is the first NaN. A comparison with a NaN
+          // is false, so the first condition does not skip a NaN, which becomes the best one. The second condition then
+          // skips all elements after that NaN.
           if (here.at(k) <= best[k] || best[k] != best[k]) continue;
           best[k] = here.at(k);
           place[k] = number_of(r - top, c - left);
@@ -60,8 +61,8 @@ struct PoolWindow {
   }
 };
 
-/// Computes the gradient of kLanes neighboring channels of x: for each, the sum of dy over the windows whose largest
-/// element it is, in the order of the windows.
+/// Computes the gradient of kLanes neighboring channels of x: for each channel, the sum of dy over the windows of which
+/// the element is the largest one by `places`, in the order of the windows.
 template <class T, int kLanes>
 struct UnpoolElement {
   Pooling p;
@@ -114,8 +115,8 @@ struct AverageWindow {
   }
 };
 
-/// Computes the gradient of kLanes neighboring channels of x. Every window with the element adds its dy, divided by the
-/// number of the window's elements inside the image.
+/// Computes the gradient of kLanes neighboring channels of x for average pooling: the sum, over the windows that
+/// contain the element, of dy divided by the number of the window's elements inside the image.
 template <class T, int kLanes>
 struct SpreadElement {
   Pooling p;

@@ -56,8 +56,8 @@ struct Pooling {
   }
 };
 
-/// A pooling of elements of type T by threads that compute kLanes channels each, or one channel if kLanes does not
-/// divide their number.
+/// Launches a pooling of elements of type T, or its gradient, by threads that compute kLanes neighboring channels each,
+/// or one channel if run() cannot use kLanes.
 template <class T>
 class PoolingByLanes {
  public:

@@ -17,7 +17,8 @@ struct StoreMean {
   __device__ void operator()(std::int64_t i, float sum) const { y[i] = sum / count; }
 };
 
-/// Makes a kernel that reduces the first input. finish_of(in, out) must return the finish function of reduce().
+/// Makes a kernel that reduces the first input by reduce(). finish_of(in, out) must return the function that stores the
+/// combined number of each result, the finish function of reduce().
 template <class Combine, class T = float, class FinishOf>
 std::unique_ptr<Kernel> reduction_kernel(const OpCall& call, const ReductionPlan& plan, FinishOf finish_of) {
   return cuda_kernel(
@@ -34,7 +35,7 @@ std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
                                       [](Inputs, Outputs out) { return StoreNumber{mutable_floats(out[0])}; });
 }
 
-/// Loads the squared distance of an element from the mean of its result's terms.
+/// Loads the squared difference of an element and the mean of the terms of the same result.
 struct LoadSquare {
   LoadElement<> element;
   const float* means;
@@ -51,7 +52,8 @@ struct StoreBatchMean {
   __device__ void operator()(std::int64_t, float sum) const { *y = sum / static_cast<float>(info->global_rows); }
 };
 
-/// Computes the gradient of one row in the mean over the rows of the whole batch: dy divided by their number.
+/// Computes the gradient of one row in the mean over the rows of the whole batch: dy divided by the number of these
+/// rows.
 struct SpreadMean {
   const BatchInfo* info;
   const float* dy;
@@ -82,8 +84,8 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   });
 }
 
-// Takes two reductions: of the elements to their means, and of the squared distances from these means to the variance.
-// In scratch memory the means follow the memory of the reductions.
+// The kernel makes two reductions: of the elements to their means, and of the squared distances from these means to the
+// variance. In scratch memory the means follow the memory that the reductions use.
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto plan = plan_of(call);
   const auto means_bytes = static_cast<std::size_t>(plan.sizes().results) * sizeof(float);

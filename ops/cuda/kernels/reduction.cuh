@@ -14,13 +14,14 @@ struct ReductionWalks {
   Walk<1> results, terms;
 };
 
-/// Divides a reduction of an array over some of its axes among the threads of a GPU.
+/// Describes how a reduction of an array over some of its axes is divided among the threads of a GPU. A result is the
+/// combination of its terms, the elements that differ only in their indices along the reduced axes.
 class ReductionPlan {
  public:
   struct Sizes {
     /// Whether neighboring elements belong to different results. The array is then reduced by ColumnSums.
     bool by_columns;
-    /// Whether the array is a matrix with a row for each term and a column for each result.
+    /// Whether, in addition, the array is a matrix with a row for each term and a column for each result.
     bool is_matrix;
     std::int64_t results;
     /// The number of terms of each result.
@@ -30,7 +31,7 @@ class ReductionPlan {
     std::int64_t ranges;
   };
 
-  /// Plans the reduction over `axes` of an array of the shape, which must have elements.
+  /// Plans the reduction over `axes` of an array with the given shape. The array must not be empty.
   ReductionPlan(const Shape& shape, const std::vector<std::int64_t>& axes) {
     std::vector<WalkAxis<1>> kept, reduced;
     std::int64_t stride = shape.elements();
@@ -56,7 +57,8 @@ class ReductionPlan {
   }
 
  private:
-  /// Returns the number of ranges of terms: enough to occupy a large GPU, but each range has enough terms.
+  /// Returns the number of ranges of terms: enough to occupy a large GPU, but not so many that a range has fewer than
+  /// kTermsOfRange terms.
   static std::int64_t ranges_of(std::int64_t results, std::int64_t terms) {
     constexpr std::int64_t kTargetBlocks = 264, kTermsOfRange = 4096;
     const auto ranges = divided_up(kTargetBlocks, results);

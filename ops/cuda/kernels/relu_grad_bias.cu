@@ -7,8 +7,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The gradient of every element: dy where the relu's result y is above 0, else 0. While ColumnSums adds up the
-/// columns, keep() stores the gradients in dx, which may be dy.
+/// The terms that ColumnSums adds up for each column: the gradient of every element, which is dy where the relu's
+/// result y is above 0, else 0. ColumnSums also calls keep(), which stores the gradients in dx; dx may be dy.
 template <class T>
 struct ReluGradTerms {
   static constexpr int kRowsAtOnce = 16;

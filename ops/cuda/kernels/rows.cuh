@@ -11,8 +11,8 @@ struct RowThreads {
 
   /// The index of the calling thread among the threads of its row.
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % kThreads; }
-  /// Combines one number of each thread of the row in a fixed order. All of them must call it, and get the result.
-  /// `none` is the neutral number of `combine`.
+  /// Combines one number of each thread of the row in a fixed order. All threads of the row must make the call, and get
+  /// the result. `none` is the neutral number of `combine`.
   template <class T, class Combine>
   __device__ T reduce(T number, Combine combine, T none) const {
     if constexpr (kThreads > kWarp)
@@ -49,7 +49,8 @@ void for_each_row_by(const Launch& where, std::int64_t rows, const Function& fun
 }
 
 /// Calls function(threads, row) on the device for every row, in any order. `threads` is a RowThreads of 8 threads, a
-/// warp or a block, as suits rows of `width` elements. All of these threads make the call.
+/// warp or a block, chosen by the number of rows and by `width`, the number of elements of a row. Each of these threads
+/// makes the call.
 template <class Function>
 void for_each_row(const Launch& where, std::int64_t rows, std::int64_t width, const Function& function) {
   constexpr std::int64_t kFewElements = 16, kManyElements = 2048, kFewRows = 1024;

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The fields of a Schedule, which the device evaluates like Schedule::at on the host.
+/// Computes the learning rate of a step on the device from the fields of a Schedule, like Schedule::at() on the host.
 struct Rate {
   Schedule::Kind kind;
   double base, decay, floor;
@@ -36,7 +36,8 @@ struct StepNumber {
   __device__ void operator()(std::int64_t) const { *step = info->step; }
 };
 
-/// Copies the learning rate of a step from a table. Steps beyond the end of the table have its last rate.
+/// Copies the learning rate of a step from a table. Steps beyond the end of the table have its last rate, negative
+/// steps its first.
 struct TableRate {
   const float* table;
   std::int64_t count;

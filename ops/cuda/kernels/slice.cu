@@ -29,7 +29,7 @@ class BoxCopy {
   template <class Unit>
   void copy(const Launch& where, const std::byte* from, std::byte* to) const;
 
-  std::vector<WalkAxis<2>> axes_;  // axes of the box, with strides in bytes; the last axis is a run of contiguous bytes
+  std::vector<WalkAxis<2>> axes_;  // axes of the box, strides in bytes; the last is a run of contiguous bytes
   std::int64_t from_offset_ = 0, to_offset_ = 0;
   bool empty_;
 };
@@ -46,8 +46,8 @@ BoxCopy::BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, DType
       run *= sizes[axis];
     else
       axes_.insert(axes_.begin(), {sizes[axis], {from_stride, to_stride}});
-    // The run grows from the innermost axis outward. It ends with the first axis along which the box does not cover
-    // both arrays.
+    // The run of contiguous bytes grows from the innermost axis outward. It ends with the first axis along which the
+    // box does not cover both arrays.
     in_run = in_run && sizes[axis] == from.shape[axis] && sizes[axis] == to.shape[axis];
     from_stride *= from.shape[axis];
     to_stride *= to.shape[axis];

@@ -6,14 +6,15 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The part of the batch that this replica has, and the number of rows of a tensor that belongs to the part.
+/// The part of the batch that this replica computes, as its batch info states, and the number of rows of a tensor that
+/// has a row for each row of the part.
 struct Part {
   InvalidReport invalid;
   const BatchInfo* info;
   std::int64_t rows;
 
   /// Whether the batch info has the same number of rows as the tensor, and no negative first row. If not, the first
-  /// thread of the launch reports it.
+  /// thread of the launch reports the part as invalid.
   __device__ bool is_valid() const {
     if (info->rows == rows && info->first_row >= 0) return true;
     if (first_element() == 0) invalid(InvalidValue::Kind::rows, info->first_row, info->rows, rows);
@@ -39,7 +40,8 @@ struct ShiftRows {
   }
 };
 
-/// Copies the rows of the part out of x. A part that reaches beyond x is reported and gives zeros.
+/// Copies from x the rows that have the positions of the part's rows in the whole batch; x has no batch axis. A part
+/// that is not valid or reaches beyond x is reported and gives zeros.
 struct RowsOfPart {
   Part part;
   std::int64_t width, rows_of_x;
@@ -56,8 +58,9 @@ struct RowsOfPart {
   }
 };
 
-/// Makes the kernel of slice_rows, which takes a slice of the whole batch from this replica's part x; or, with
-/// `reverse`, of its gradient, which takes the rows of the part from the gradient x of the slice.
+/// Makes the kernel of slice_rows, or, with `reverse`, of its gradient. slice_rows computes a slice of the whole batch,
+/// of which it copies the rows that are in this replica's part x; all others are zeros. Its gradient computes the
+/// gradient of the part from the gradient x of the slice.
 std::unique_ptr<Kernel> make_shift(const OpCall& call, bool reverse) {
   const auto begin = call.attributes.integer("begin");
   const auto& shape = call.outputs[0].shape;

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The softmax of a row.
+/// Computes the softmax of a row.
 struct SoftmaxRow {
   std::int64_t width;
   const float* x;
@@ -22,7 +22,7 @@ struct SoftmaxRow {
   }
 };
 
-// The gradient of a row of softmax: dx = y (dy - sum(dy y)).
+// Computes the gradient of the softmax of a row: dx = y * (dy - sum(dy * y)).
 struct SoftmaxGradRow {
   std::int64_t width;
   const float* dy;
@@ -38,7 +38,7 @@ struct SoftmaxGradRow {
   }
 };
 
-/// The logarithm of the softmax of a row.
+/// Computes the logarithm of the softmax of a row.
 struct LogSoftmaxRow {
   std::int64_t width;
   const float* x;
@@ -50,7 +50,7 @@ struct LogSoftmaxRow {
   }
 };
 
-// The gradient of a row of log_softmax: dx = dy - exp(y) sum(dy).
+// Computes the gradient of the log_softmax of a row: dx = dy - exp(y) * sum(dy).
 struct LogSoftmaxGradRow {
   std::int64_t width;
   const float* dy;

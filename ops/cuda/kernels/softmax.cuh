@@ -11,7 +11,7 @@ struct SoftmaxScale {
   float largest, sum;
 };
 
-/// Returns the scale of a row of n numbers. All threads of the row must call it, and get the result.
+/// Returns the SoftmaxScale of a row of n numbers. All threads of the row must make the call, and get the result.
 template <class Threads>
 __device__ SoftmaxScale softmax_scale(Threads threads, std::int64_t n, const float* x) {
   const Largest larger{};
@@ -32,7 +32,7 @@ __device__ void log_softmax_row(Threads threads, std::int64_t n, const float* x,
   for (std::int64_t i = threads.lane(); i < n; i += Threads::kCount) y[i] = (x[i] - largest) - log_sum;
 }
 
-/// Returns the sum of f(i) over all i below n. All threads of a row must call it, and get the result.
+/// Returns the sum of f(i) over all i below n. All threads of a row must make the call, and get the result.
 template <class Threads, class F>
 __device__ float row_sum(Threads threads, std::int64_t n, F f) {
   float sum = 0.0F;

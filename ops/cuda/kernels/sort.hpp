@@ -7,7 +7,8 @@
 
 namespace troupe::cuda {
 
-/// Sorts pairs of a key and a place by key on the device. Scratch memory holds the pairs.
+/// Sorts pairs of a key and a place by key on the device. The scratch memory of the op's kernel holds the pairs before
+/// and after the sort.
 class PairSort {
  public:
   /// Prepares to sort `count` pairs, which must be fewer than 2^31. Only the lowest `key_bits` bits of a key are
@@ -22,7 +23,7 @@ class PairSort {
   const std::uint32_t* sorted_keys(std::byte* scratch) const { return column<std::uint32_t>(scratch, 2); }
   const std::int32_t* sorted_places(std::byte* scratch) const { return column<std::int32_t>(scratch, 3); }
 
-  /// Launches the sort by ascending key. Pairs with equal keys stay in order.
+  /// Launches the sort by ascending key. Pairs with equal keys keep their order.
   void run(const Launch& where, std::byte* scratch) const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// Up to kLimit float32 tensors as an argument of a kernel.
+/// Up to kLimit float32 tensors as an argument of a CUDA kernel.
 struct TensorList {
   static constexpr std::size_t kLimit = 64;
 
@@ -29,7 +29,8 @@ void for_each_list(Inputs tensors, LaunchList launch_list) {
   }
 }
 
-/// Returns the number of blocks for each of several tensors, chosen for the largest tensor.
+/// Returns the number of blocks that a launch has for each tensor of a TensorList: the same for all tensors, and chosen
+/// for the largest one of `infos`.
 inline unsigned blocks_for_each(std::span<const TensorInfo> infos) {
   constexpr unsigned kMaxBlocks = 128;
   std::int64_t largest = 0;

@@ -12,13 +12,14 @@ namespace {
 /// and NaNs come after all other floats.
 __device__ std::uint32_t order_of(float x) {
   constexpr std::uint32_t kSign = 0x80000000U;
-  // This is below the largest integer, so that no candidate has all bits set.
+  // The result for a NaN is below the largest integer, so that no candidate() has all bits set.
   if (x != x) return 0xfffffffeU;
   const auto bits = __float_as_uint(x + 0.0F);
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
-/// A candidate for the largest number: larger for a larger number, and for equal numbers larger at an earlier place.
+/// Returns a number x and its place as one integer, a candidate for the largest: it is larger for a larger x, and for
+/// equal x larger at an earlier place.
 __device__ unsigned long long candidate(float x, std::int64_t place) {
   return static_cast<unsigned long long>(order_of(x)) << 32U | (0xffffffffU - static_cast<std::uint32_t>(place));
 }
@@ -26,7 +27,7 @@ __device__ std::int32_t place_of(unsigned long long candidate) {
   return static_cast<std::int32_t>(0xffffffffU - static_cast<std::uint32_t>(candidate));
 }
 
-// No candidate is 0, which stands for none, or ~0, which is above all candidates.
+// No candidate is 0, which stands for no candidate, or ~0, which is above all candidates.
 constexpr unsigned long long kNoCandidate = 0;
 
 /// Finds the place of the first largest number in a line along the axis.
@@ -93,7 +94,7 @@ struct TakeFirst {
   }
 };
 
-/// Computes the gradient of x in a row: dy at the k places, zero elsewhere.
+/// Computes the gradient of x in a row: dy at the k places, zero elsewhere. A place that is not in the row is ignored.
 struct TopKGradRow {
   std::int64_t size, k;
   const float* dy;

@@ -32,15 +32,16 @@ std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   return axes;
 }
 
-/// Matrices x [rows, columns] of the input, which become matrices y [columns, rows] of the result. The strides are the
-/// distances between the rows of a matrix. `others` has the positions of all matrices in input and result.
+/// Matrices x [rows, columns] of the input, which become matrices y [columns, rows] of the result. `x_stride` and
+/// `y_stride` are the distances between the rows of a matrix x and of a matrix y. `row_tiles` is the number of tiles of
+/// kTile rows in a matrix x. `others` has the positions of all matrices in input and result.
 struct Matrices {
   std::int64_t rows, columns, x_stride, y_stride, row_tiles;
   Walk<2> others;
 };
 
-/// Transposes tile number blockIdx.x of every matrix whose number is blockIdx.y plus a multiple of gridDim.y. The rows
-/// of the tile in shared memory are padded to avoid bank conflicts.
+/// Transposes tile number blockIdx.x of every matrix whose number is blockIdx.y plus a multiple of gridDim.y. A tile
+/// has kTile rows and columns. In shared memory its rows are padded to avoid bank conflicts.
 template <class T>
 __global__ void __launch_bounds__(kBlock) transpose_kernel(Matrices m, const T* x, T* y) {
   __shared__ T tile[kTile][kTile + 1];

@@ -5,7 +5,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The base of rules (see update.cuh) whose steps need the learning rate and the factor of the gradients.
+/// The base of the update rules below: update() of a rule changes one element of a parameter and its states. step()
+/// returns the learning rate and the factor of the gradients, which all elements share. See update.cuh.
 struct RateAndFactor : SharedInputs {
   struct Step {
     float rate, factor;
@@ -37,7 +38,7 @@ struct MomentumRule : RateAndFactor {
   }
 };
 
-/// Updates the parameter and its sum of squares, as RMSProp and Adagrad do.
+/// Updates the parameter and the weighted sum of its squared gradients, as RMSProp and Adagrad do.
 struct SquaresRule : RateAndFactor {
   static constexpr int kStored = 2;
   float keep, add, epsilon, weight_decay;

@@ -9,7 +9,8 @@
 
 namespace troupe::cuda {
 
-/// Whether an update is applied: it has no flag (null), or the flag is above 0. A NaN is not above 0.
+/// Whether an update is applied: `flag` is null, because the update has no flag, or the flag is above 0. A NaN is not
+/// above 0.
 __device__ inline bool goes_ahead(const float* flag) {
   return flag == nullptr || *flag > 0.0F;
 }
@@ -40,13 +41,15 @@ struct SharedInputs {
   __device__ float factor_or_one() const { return factor != nullptr ? *factor : 1.0F; }
 };
 
-/// The positions of the inputs of an update of one or several parameters; see ops/nn/update_rules.cpp and
-/// merged_updates.hpp.
+/// The positions of the inputs of an update of one or several parameters. After the last gradient come the learning
+/// rate, the batch info if the update is `numbered`, the factor of the gradients if the attribute `clipped` is set, and
+/// perhaps the flag.
 class UpdateCall {
  public:
-  /// An update of one parameter. `numbered` says whether the batch info is an input.
+  /// Takes an update of one parameter, whose outputs are the parameter and its states. `numbered` says whether the
+  /// batch info is an input.
   UpdateCall(const OpCall& call, bool numbered) : UpdateCall(call, numbered, call.outputs.size()) {}
-  /// An update of one or several parameters, whose last gradient is input number `gradient`.
+  /// Takes an update of one or several parameters, whose last gradient is input number `gradient`.
   UpdateCall(const OpCall& call, bool numbered, std::size_t gradient)
       : gradient_(gradient), numbered_(numbered), clipped_(call.attributes.flag("clipped")) {
     has_flag_ = call.inputs.size() > gradient_ + 2 + (numbered ? 1 : 0) + (clipped_ ? 1 : 0);
@@ -97,7 +100,7 @@ __global__ void __launch_bounds__(kBlock)
 inline constexpr int kElementsOfThread = 4;
 inline constexpr std::int64_t kChunk = kElementsOfThread * kBlock;
 
-/// Up to kLimit parameters as an argument of a kernel.
+/// Up to kLimit parameters and their states as an argument of update_kernel.
 template <int kStored, std::size_t kLimit>
 struct UpdatedTensors {
   UpdatedTensor<kStored> tensors[kLimit];
@@ -107,7 +110,8 @@ struct UpdatedTensors {
   std::int64_t first_chunk[kLimit + 1];
 };
 
-/// Updates one chunk of a tensor of n elements. `i` is the first element of the calling thread in the chunk.
+/// Updates the calling thread's elements of one chunk of a tensor of n elements. `i` is the first of these elements;
+/// they are kBlock apart.
 template <class Rule>
 __device__ inline void update_chunk(const UpdatedTensor<Rule::kStored>& tensor, std::int64_t i, std::int64_t n,
                                     const typename Rule::Step& step, const Rule& rule) {
@@ -135,7 +139,7 @@ __global__ void __launch_bounds__(kBlock)
   if (threadIdx.x == 0) shared = rule.step();
   __syncthreads();
   const auto step = shared;
-  // With one tensor the indices into the list are constants, so that the compiler need not copy the list to local
+  // If kLimit is 1, all indices into the list are constants, so that the compiler need not copy the list to local
   // memory.
   const auto chunks = list.first_chunk[kLimit > 1 ? count : 1];
   int number = 0;
@@ -147,8 +151,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// Launches the updates of one or several parameters. A launch updates all elements of up to kLimit parameters. Of a
-/// row-sparse parameter, it updates only the rows whose gradient is not zero.
+/// Launches the updates of one or several parameters. A launch updates all elements of up to kLimit parameters. An
+/// update with the attribute kRowSparse has one parameter, and changes only the rows of it whose gradient is not zero.
 class UpdateLaunch {
  public:
   UpdateLaunch(const OpCall& call, bool numbered)

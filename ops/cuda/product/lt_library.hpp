@@ -10,8 +10,8 @@
 
 namespace troupe::cuda {
 
-/// The functions of cuBLASLt. The library is loaded when the first product is prepared: if it were linked, it would
-/// cost every process 150 MB and 60 ms, even on machines without a GPU.
+/// The functions of cuBLASLt. The first call of lt_library() loads the library. The program does not link to it,
+/// because that would cost every process 150 MB and 60 ms, even on machines without a GPU.
 struct LtLibrary {
   SharedLibrary library{"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}};
   TROUPE_CUDA_FUNCTION(create, cublasLtCreate);
@@ -33,14 +33,15 @@ struct LtLibrary {
 /// The functions of cuBLASLt. Throws Error with the reason if the library cannot be loaded. Thread-safe.
 const LtLibrary& lt_library();
 
-/// The handle of the calling thread's current device; never destroyed. Thread-safe; several threads may use the handle
-/// at once.
+/// The cuBLASLt handle of the calling thread's current device; never destroyed. Throws Error if cuBLASLt cannot make
+/// one. Thread-safe; several threads may use the handle at once.
 cublasLtHandle_t lt_handle();
 
-/// Throws Error("cublas", ...), with `what` and cuBLAS's text, unless the status is success.
+/// Throws Error("cublas", ...), with `what`, the name of the attempted action, and cuBLAS's error text, unless the
+/// status is success.
 void check_lt(cublasStatus_t status, std::string_view what);
 
-/// Destroys a descriptor of cuBLASLt.
+/// The deleter of LtHandle, which owns a descriptor of cuBLASLt.
 struct LtDestroy {
   void operator()(cublasLtMatmulDesc_t desc) const { lt_library().desc_destroy(desc); }
   void operator()(cublasLtMatrixLayout_t layout) const { lt_library().layout_destroy(layout); }

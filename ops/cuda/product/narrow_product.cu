@@ -8,21 +8,23 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The fewest terms that a block sums if there are enough terms, and the most parts into which the terms are divided.
+/// For Kind::many_terms: the terms of a sum are divided into at most kMaxParts parts of equal length, at least
+/// kMinTerms terms; the last part may be shorter. A block adds up the terms of one part.
 constexpr std::int64_t kMinTerms = 256, kMaxParts = 64;
-/// The number of blocks at which few_columns and few_terms give each block more rows instead of launching more blocks.
-/// It occupies a large GPU.
+/// The most blocks with which few_columns_kernel and few_terms_kernel are launched, enough to occupy a large GPU; a
+/// block computes as many rows as this requires. Only few_terms_kernel may have more blocks: it has at least one for
+/// each kTermColumns columns of y.
 constexpr std::int64_t kBlocksOfLaunch = 528;
 
-/// The smallest number of columns, a power of two from 4 on, for which kernels are compiled and that is not below
-/// `columns`.
+/// Returns the smallest number that is not below `columns` and for which kernels are compiled: a power of two, at least
+/// 4.
 std::int64_t padded(std::int64_t columns) {
   std::int64_t size = 4;
   while (size < columns) size *= 2;
   return size;
 }
 
-/// Calls f with padded(columns) as a std::integral_constant.
+/// Calls f with padded(columns) as a std::integral_constant. `columns` must be at most NarrowProduct::kMaxColumns.
 template <int kColumns = 4, class F>
 void with_padded(std::int64_t columns, F f) {
   if constexpr (kColumns < NarrowProduct::kMaxColumns)

@@ -18,15 +18,16 @@ struct NarrowFactor {
   }
 };
 
-/// The operations on a sum before it is stored: a bias, a relu, and the gradient of a relu.
+/// The operations on a sum before it is stored as an element of y: adding a bias, a relu, and the gradient of another
+/// relu.
 template <class R>
 struct NarrowFinish {
   const R* bias;  // or null
   bool relu;
   const R* relu_result;  // or null; where it is not above 0, the result is 0
 
-  /// Whether the gradient of the relu passes element `place` of y; else the element is 0. Must be called before the sum
-  /// is computed, so that the load overlaps the computation.
+  /// Whether the gradient of the relu passes element `place` of y; else the element is 0. True if there is no
+  /// `relu_result`. Kernels call it before they compute the sum, so that the load overlaps the computation.
   __device__ bool passes(std::int64_t place) const {
     return relu_result == nullptr || load_constant(relu_result, place) > 0.0F;
   }
@@ -36,11 +37,11 @@ struct NarrowFinish {
   }
 };
 
-/// The elements of shared memory in which few_columns_kernel keeps b, with padding.
+/// The number of floats in the shared memory in which few_columns_kernel keeps b with its padding.
 inline constexpr int kNarrowShared = 8192;
 
-/// Element `term` of row `row` of a, which is [m, k]; 0 if `term` is k or more. An element is loaded in either case, so
-/// that no branch keeps the loads of a thread from overlapping.
+/// Returns element `term` of row `row` of a, which is [m, k]; 0 if `term` is k or more. Both cases load an element,
+/// because a branch would keep the loads of a thread from overlapping.
 template <class T>
 __device__ float term_of_row(const T* a, std::int64_t row, int term, std::int64_t k) {
   const float number = load_constant(a, row * k + (term < k ? term : 0));
@@ -48,8 +49,8 @@ __device__ float term_of_row(const T* a, std::int64_t row, int term, std::int64_
 }
 
 /// Adds up the numbers of kCount neighboring threads, each of which has kCount numbers, in a fixed order: thread i of
-/// the warp gets the sum of number i % kCount over these threads. At each step, half of the threads pass on the first
-/// half of their numbers, the others the second half.
+/// the warp gets the sum, over the kCount threads of its group, of their numbers with the index i % kCount. At each
+/// step, half of the threads pass on the first half of their numbers, the others the second half.
 template <int kCount>
 __device__ float sums_of_neighbors(const float (&numbers)[kCount]) {
   constexpr int kHalf = kCount / 2;
@@ -141,9 +142,10 @@ __global__ void __launch_bounds__(kBlock)
 /// The rows of y that a block of many_terms_kernel computes. Each row is computed by kBlock / kPartRows threads.
 inline constexpr int kPartRows = 16;
 
-/// Computes y = a' b, where y is [m, n], a is [k, m], b is [k, n] and n is at most kColumns, in parts: part blockIdx.y
-/// is the sum over terms_of_block of the k terms. `y` receives the parts one after the other. Each of the threads of a
-/// row sums every 16th term of the part, then their sums are added in order.
+/// Computes y, the product of the transposed a and b, where y is [m, n], a is [k, m], b is [k, n] and n is at most
+/// kColumns, in parts: part blockIdx.y is the sum over terms_of_block of the k terms. `y` receives the parts one after
+/// the other. kBlock / kPartRows threads compute a row of a part: each sums every 16th term, then the sums of these
+/// threads are added in order.
 template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     many_terms_kernel(std::int64_t m, std::int64_t terms_of_block, const T* a, NarrowFactor<T> b, R* y) {

@@ -26,8 +26,9 @@ cudaDataType_t type_of(DType dtype) {
   }
 }
 
-/// Describes a row-major matrix [rows, columns], which is a column-major matrix [columns, rows] for cuBLAS. `ld` is 0
-/// for rows without gaps.
+/// Describes row-major matrices [rows, columns], one for each product of the batch, which are column-major matrices
+/// [columns, rows] for cuBLASLt. `ld` is the distance between rows, or 0 for rows without gaps; `stride` is the
+/// distance between the matrices of the batch. Both are in elements.
 LtHandle<cublasLtMatrixLayout_t> layout(const ProductShape& shape, DType dtype, std::int64_t rows, std::int64_t columns,
                                         std::int64_t ld, std::int64_t stride) {
   const auto& library = lt_library();
@@ -66,12 +67,13 @@ EpilogueTraits traits_of(Epilogue epilogue) {
   return kTraits[static_cast<std::size_t>(epilogue)];
 }
 
-/// Whether an address has the alignment for which the fast algorithms are made. Null is aligned.
+/// Whether an address is a multiple of Product::kAlignment, which the fast algorithms of cuBLASLt require. Null is
+/// aligned.
 bool is_aligned(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % Product::kAlignment == 0;
 }
 
-/// The value of an algorithm's attribute, as text. Empty if cuBLASLt has none.
+/// The value of an algorithm's attribute, as text. Empty if cuBLASLt reports no value.
 template <class T>
 std::string configuration(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   T number = 0;
@@ -111,8 +113,9 @@ std::size_t ProductShape::aux_bytes() const {
 
 Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
   describe();
-  // The unaligned algorithm is chosen first, while the bias still has the aligned address that describe() sets:
-  // choose_algorithm() runs the product, which changes the address.
+  // The algorithm for unaligned matrices is chosen first, while the descriptor still has the aligned addresses of the
+  // bias and the auxiliary tensor that describe() sets: choose_algorithm() runs the product, which changes these
+  // addresses.
   choose_unaligned_algorithm();
   choose_algorithm();
 }
@@ -121,7 +124,8 @@ std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) 
   try {
     return std::make_unique<const Product>(shape);
   } catch (const Error&) {
-    // cuBLASLt reports an unsupported epilogue only when it is asked for algorithms, or when they are tried.
+    // Only the constructor can find out that an epilogue is not supported: cuBLASLt reports it when it is asked for
+    // algorithms, or when they are tried.
     return nullptr;
   }
 }
@@ -210,7 +214,8 @@ void Product::choose_algorithm() {
   aligned_ = {candidates[best].algo, candidates[best].workspaceSize};
 }
 
-// Takes cuBLASLt's first proposal without a measurement, because unaligned matrices are rare.
+// Takes cuBLASLt's first proposal without a measurement, because unaligned matrices are rare. Without a proposal,
+// unaligned_ stays empty.
 void Product::choose_unaligned_algorithm() {
   const auto candidates = proposals(size_of(shape_.dtype), size_of(shape_.result), 1);
   if (!candidates.empty()) unaligned_ = Algorithm{candidates[0].algo, candidates[0].workspaceSize};
@@ -235,8 +240,8 @@ void Product::run(cudaStream_t stream, const void* a, const void* b, const void*
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
   if (!aligned && !unaligned_) throw Error("cublas", "has no algorithm for unaligned matrices, for " + shape_.key());
   const auto& algorithm = aligned ? aligned_ : *unaligned_;
-  // cuBLASLt has no preference for the alignment of a bias. So an unaligned bias is copied to the workspace before the
-  // product, or, if the epilogue writes it, from the workspace after the product.
+  // The preferences of cuBLASLt cannot state the alignment of a bias. So an unaligned bias is copied to the workspace
+  // before the product, or, if the epilogue writes the bias, from the workspace after the product.
   const void* const aligned_bias = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
   const bool writes = shape_.epilogue == Epilogue::gelu_grad_bias;
   if (aligned_bias != bias && !writes) copy_bias(stream, aligned_bias, bias);

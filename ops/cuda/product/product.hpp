@@ -32,9 +32,9 @@ enum class Epilogue {
 };
 
 /// A product y = a b of row-major matrices, or of a batch of matrices that lie at equal distances in memory: the sizes,
-/// the memory layout, the dtypes and the variant.
+/// the memory layout, the dtypes and the operations on the product.
 struct ProductShape {
-  std::int64_t m = 0, n = 0, k = 0;  ///< y is [m, n]
+  std::int64_t m = 0, n = 0, k = 0;  ///< y is [m, n]; k is the number of terms of a sum
   bool transpose_a = false;          ///< a is [k, m] in memory, else [m, k]
   bool transpose_b = false;          ///< b is [n, k] in memory, else [k, n]
   std::int64_t batch = 1;
@@ -44,16 +44,16 @@ struct ProductShape {
   DType result = DType::float32;                          ///< type of y and the bias: equal to dtype, or float32
   Epilogue epilogue = Epilogue::none;
   bool tf32 = may_use_tf32();  ///< whether float32 factors may be rounded to TF32
-  bool adds = false;           ///< whether the product is added to y
-  float factor = 1.0F;         ///< factor of the product
+  bool adds = false;           ///< whether the product is added to y instead of overwriting it
+  float factor = 1.0F;         ///< factor by which the product is multiplied
 
-  /// The shape as one word: the key of its measured choice. Shapes for which different algorithms may be the fastest
-  /// have different keys.
+  /// Returns the shape as one word: the key by which the choice of an algorithm for it is remembered. Shapes for which
+  /// different algorithms may be the fastest have different keys.
   std::string key() const;
   /// Whether the epilogue is a relu, with or without a bias.
   bool has_relu() const { return epilogue == Epilogue::relu || epilogue == Epilogue::relu_bias; }
-  /// Whether y is one product of two matrices without gaps between rows, without a factor and not added to y. It may
-  /// have an epilogue.
+  /// Whether the batch is one product, all matrices have rows without gaps, the factor is 1, and the product overwrites
+  /// y. The product may have an epilogue.
   bool is_plain() const { return batch == 1 && !adds && factor == 1.0F && ld_a == 0 && ld_b == 0 && ld_y == 0; }
   /// The number of multiplications of the whole batch.
   double multiplications() const {
@@ -63,13 +63,14 @@ struct ProductShape {
   std::size_t aux_bytes() const;
 };
 
-/// A product that is prepared for one shape. Its algorithm is the fastest that cuBLASLt proposes, measured once for
-/// each shape and model of GPU. Matrices that do not begin at multiples of kAlignment bytes, such as some views, use
-/// another algorithm, whose results may differ in their last bits.
+/// A product that cuBLASLt computes, prepared for one shape. choose_on_device() chooses its algorithm among the
+/// proposals of cuBLASLt: by default the fastest, measured once for each shape and model of GPU. If a matrix does not
+/// begin at a multiple of kAlignment bytes, such as some views, the product uses another algorithm, whose results may
+/// differ in their last bits.
 class Product {
  public:
-  /// Prepares the product for the calling thread's current device; may block to measure. Throws Error if cuBLASLt has
-  /// no algorithm.
+  /// Prepares the product for the calling thread's current device; may block to measure. Throws Error if cuBLASLt
+  /// cannot be loaded or has no algorithm for aligned matrices.
   explicit Product(const ProductShape& shape);
 
   /// Prepares the product like the constructor. Returns null where the constructor throws Error, such as for an
@@ -79,10 +80,11 @@ class Product {
   bool has_bias() const;
   /// The bytes of scratch memory that run() needs.
   std::size_t workspace_bytes() const;
-  /// Launches the product. `bias` has n elements; `aux`, the auxiliary tensor, must have the shape of y and begin at a
-  /// multiple of kAlignment bytes. The epilogue reads or writes both. y must not be a, b or the workspace. Throws Error
-  /// if `aux` is not aligned, if there is no algorithm for unaligned matrices, or if cuBLASLt refuses. Must be called
-  /// by one thread at a time, because run() changes desc_.
+  /// Launches the product. The epilogue reads or writes `bias`, which has n elements, and `aux`, the auxiliary tensor,
+  /// which must have the shape of y and begin at a multiple of kAlignment bytes. Each may be null if the epilogue does
+  /// not use it. `workspace` must have workspace_bytes() bytes. y must not be a, b or the workspace. Throws Error if
+  /// `aux` is not aligned, if there is no algorithm for unaligned matrices, or if cuBLASLt refuses. Must be called by
+  /// one thread at a time, because run() changes desc_.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* aux = nullptr) const;
 
@@ -100,11 +102,12 @@ class Product {
   void describe();
   void choose_algorithm();
   void choose_unaligned_algorithm();
-  /// At most `count` algorithms that cuBLASLt proposes for matrices with these alignments in bytes, ordered by its own
-  /// estimate of their speed.
+  /// Returns at most `count` algorithms that cuBLASLt proposes for factors and a result with the given alignments in
+  /// bytes, ordered by cuBLASLt's estimate of their speed.
   std::vector<cublasLtMatmulHeuristicResult_t> proposals(std::size_t factor_alignment, std::size_t result_alignment,
                                                          int count) const;
-  /// The bytes of the two parts of the workspace: the scratch memory of the algorithms, and after it room for a bias.
+  /// The bytes of the two parts of the workspace: the scratch memory of the algorithms, and after it memory for a copy
+  /// of the bias.
   std::size_t algorithm_bytes() const;
   std::size_t bias_bytes() const;
   void copy_bias(cudaStream_t stream, const void* to, const void* from) const;

@@ -17,7 +17,7 @@ namespace {
 /// The most multiplications of the runs that are timed together, unless one run has more. At most kMaxRuns runs are
 /// timed together.
 constexpr double kMultiplications = 2e9;
-// Times on an emulated GPU mean nothing. One run of each candidate shows that it can run.
+// Times on an emulated GPU mean nothing, so each candidate runs only as often as it takes to find out whether it works.
 #ifdef TROUPE_EMULATED_CUDA
 constexpr int kRepetitions = 1;
 constexpr std::int64_t kMaxRuns = 1;
@@ -53,7 +53,7 @@ struct DestroyGraph {
 template <class Handle>
 using GraphHandle = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
 
-/// Captures `runs` runs, one after the other, as one graph.
+/// Captures `runs` calls of run(memory), one after the other, as one executable graph.
 GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, const ProductTiming::Run& run) {
   check(cudaStreamBeginCapture(memory.stream, cudaStreamCaptureModeRelaxed), "beginning to capture");
   cudaGraph_t captured = nullptr;
@@ -141,7 +141,7 @@ void ProductTiming::place_memory(std::byte* memory) {
 }
 
 double ProductTiming::time_captured(const Run& run) {
-  // The first run may load code or prepare memory, which a capture forbids.
+  // This first run is not captured, because it may load code or prepare memory, which a capture forbids.
   run(memory_);
   const auto graph = capture(memory_, runs_, run);
   float shortest = 0.0F;

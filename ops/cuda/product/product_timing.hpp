@@ -13,14 +13,15 @@ namespace troupe::cuda {
 
 struct ProductShape;
 
-/// The stream and the device memory on which a product or a convolution is timed.
+/// The stream and the device memory on which a product or a convolution is timed. For a convolution, `a` is x and `b`
+/// has the weights.
 struct ProductMemory {
   cudaStream_t stream;
   std::byte *a, *b, *bias, *y, *workspace, *aux;
 };
 
-/// Times algorithms for one product or convolution, on a separate stream and separate memory, which the first
-/// measurement makes. Must be used by one thread, which may be capturing another stream.
+/// Times algorithms for one product or convolution, on a stream and memory of its own, which the first measure() makes.
+/// Must be used by one thread, which may be capturing another stream.
 class ProductTiming {
  public:
   struct Sizes {
@@ -32,7 +33,7 @@ class ProductTiming {
   using Run = std::function<void(const ProductMemory& memory)>;
 
   explicit ProductTiming(const Sizes& sizes);
-  /// The runs get `workspace_bytes` of scratch memory.
+  /// Takes the sizes from `shape`. Each run gets `workspace_bytes` of scratch memory.
   ProductTiming(const ProductShape& shape, std::size_t workspace_bytes);
   ~ProductTiming();
   ProductTiming(const ProductTiming&) = delete;
@@ -40,7 +41,7 @@ class ProductTiming {
 
   /// The time of one run in microseconds; nothing if the run throws Error. Several runs are captured and launched
   /// together, so that the cost of launches does not count; the shortest time of several such launches counts. Throws
-  /// CannotMeasure if the device has not enough memory.
+  /// CannotMeasure if the device has not enough memory, and Error if CUDA cannot make the stream or the events.
   std::optional<double> measure(const Run& run);
 
  private:
@@ -57,9 +58,9 @@ class ProductTiming {
   ProductMemory memory_{};
 };
 
-/// The number of the candidate that MeasuredChoices::choose() takes for the key and the model of the current GPU.
-/// Products and convolutions share one MeasuredChoices in this process, with the file default_choices_file(). Throws
-/// Error if no candidate can be used.
+/// Returns the index of the candidate that MeasuredChoices::choose() takes for `key` and the model of the current GPU:
+/// by default the fastest, measured once and remembered. Products and convolutions share one MeasuredChoices in this
+/// process, with the file default_choices_file(). Throws Error if no candidate can be used.
 std::size_t choose_on_device(const std::string& key, std::span<const std::string> candidates,
                              const MeasuredChoices::Measure& measure);
 

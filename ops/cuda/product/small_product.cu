@@ -12,8 +12,8 @@ namespace {
 constexpr int kSmallTile = 16, kSmallTerms = 4, kSmallRows = 2, kSmallColumns = 4;
 constexpr int kSmallWarps = kBlock / kWarp;
 
-/// The sizes of y = a b: y is [m, n], a is [m, k] or, transposed, [k, m], and b is [k, n] or, transposed, [n, k]. All
-/// must be multiples of four.
+/// The sizes of y = a b: y is [m, n], a is [m, k] or, transposed, [k, m], and b is [k, n] or, transposed, [n, k]. m, n
+/// and k must be multiples of four.
 struct SmallSizes {
   std::int64_t m, n, k;
 };
@@ -40,15 +40,17 @@ struct SmallLayout {
 template <class Layout, bool kLinesNext, int kChunk>
 class SmallLines {
  public:
-  /// The index of line i of the kCount lines that a thread of group `group` multiplies.
+  /// The threads of a warp with the same `group` multiply the same kCount lines of the tile. Returns the index in the
+  /// tile of line i of these.
   template <int kCount>
   static __device__ int line_of_group(int group, int i) {
-    // The order lets the threads of a warp use different banks of shared memory.
+    // This order of lines lets the threads of a warp read from different banks of shared memory.
     return kLinesNext ? group * kCount + i : group + i * (kSmallTile / kCount);
   }
 
-  /// Begins to load the chunk that begins at line `first_line` and term `first` of a factor with `lines` lines of
-  /// `terms` terms. Terms beyond the last are 0.
+  /// Loads to registers the chunk that begins at line `first_line` and term `first` of a factor with `lines` lines of
+  /// `terms` terms. Terms beyond the last are 0. Lines beyond the last are copies of the first lines; their sums are
+  /// not stored.
   __device__ void load_chunk(const float* factor, std::int64_t lines, std::int64_t terms, std::int64_t first_line,
                              std::int64_t first) {
     for (int i = 0; i < kLoads; ++i) {
@@ -67,7 +69,8 @@ class SmallLines {
       *lanes_of<float, 4>(shared + address(line, term)) = lanes_[i];
     }
   }
-  /// Loads kSmallTerms terms, from `term` on, of the calling thread's kCount lines from shared memory.
+  /// Loads from shared memory kSmallTerms terms, from `term` on, of the kCount lines that the threads of `group`
+  /// multiply.
   template <int kCount>
   static __device__ void take(const float* shared, int group, int term, float (&taken)[kCount][kSmallTerms]) {
     if constexpr (kLinesNext) {
@@ -90,7 +93,7 @@ class SmallLines {
 
  private:
   static constexpr int kLoads = kSmallTile * kChunk / 4 / kBlock;
-  /// The first of the four elements of a load, as the line in the tile and the term in the chunk.
+  /// The first of the four elements that a thread loads at once: its line in the tile and its term in the chunk.
   struct Place {
     int line, term;
   };
