@@ -20,13 +20,13 @@ class HierarchyProgram final : public RankProgram {
     const auto elements = collective.bytes / 4;
     const int per_machine = std::min(collective.ranks_per_machine, collective.ranks);
     const int inner = rank % per_machine, first = rank - inner;
-    const int neighbours = std::min(per_machine, collective.ranks - first);
+    const int members = std::min(per_machine, collective.ranks - first);
     const int machines = (collective.ranks + per_machine - 1) / per_machine;
-    if (neighbours > 1) {
-      stages_[0] = std::make_unique<LinkedProgram>(Members{first, neighbours, 1, 0}, inner,
-                                                   all_reduce_sizes(elements, neighbours, inner));
+    if (members > 1) {
+      stages_[0] = std::make_unique<LinkedProgram>(Members{first, members, 1, 0}, inner,
+                                                   all_reduce_sizes(elements, members, inner));
       stages_[2] =
-          std::make_unique<LinkedProgram>(Members{first, neighbours, 1, 2}, inner, broadcast_sizes(elements, inner));
+          std::make_unique<LinkedProgram>(Members{first, members, 1, 2}, inner, broadcast_sizes(elements, inner));
     }
     if (inner == 0)
       stages_[1] = std::make_unique<LinkedProgram>(Members{0, machines, per_machine, 1}, rank / per_machine,

@@ -63,7 +63,7 @@ void memory_managed::request_deletion(bool) const noexcept {
   delete this;
 }
 
-// The turns of one actor follow its making and each other, on whatever thread. A turn hands over after its start and
+// The turns of one actor follow its making and each other, on any thread. A turn hands over after its start and
 // after each message, not when resume returns: the next one may run on another thread by then.
 void scheduled_actor::launch(execution_unit* host, bool lazy, bool hide) {
   static const auto next = real<void(scheduled_actor*, execution_unit*, bool, bool)>(

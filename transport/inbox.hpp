@@ -14,7 +14,7 @@
 namespace troupe {
 
 /// Assigns the tensors that one rank sends to another, outside of collectives, to receives: the n-th receive that
-/// begins gets the n-th tensor that arrives, in whatever order take() is called. Not thread-safe: the owner locks.
+/// begins gets the n-th tensor that arrives, for any order of calls of take(). Not thread-safe: the owner locks.
 class Inbox {
  public:
   /// Adds a tensor that has arrived, unless its receive was dropped. Returns the number, from 0, of the receive that

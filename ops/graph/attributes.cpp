@@ -49,7 +49,7 @@ Attributes Attributes::with(const std::string& name, Attribute value) const {
 
 namespace {
 
-/// Visitor of an Attribute: prints the value to `out`, whatever the type of the value.
+/// Visitor of an Attribute: prints a value of any type to `out`.
 struct Printer {
   std::ostream& out;
   void operator()(bool value) const { out << (value ? "true" : "false"); }

@@ -4,7 +4,7 @@ namespace troupe {
 
 namespace {
 
-/// Visitor of an Attribute: adds the value to `sequence`, whatever the type of the value.
+/// Visitor of an Attribute: adds a value of any type to `sequence`.
 struct AddValue {
   ByteSequence& sequence;
   void operator()(const std::vector<std::int64_t>& list) const {

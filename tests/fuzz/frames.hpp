@@ -22,7 +22,7 @@ IncomingFrame read_frame(Input& input);
 /// The frame at its other end.
 IncomingFrame arrived(const Frame& frame);
 
-/// A link to somebody who sends these frames, takes whatever comes, and then is gone.
+/// A link to a peer that sends these frames, takes every frame that arrives, and then is gone.
 class ScriptedLink final : public Link {
  public:
   explicit ScriptedLink(std::deque<IncomingFrame> frames) : frames_(std::move(frames)) {}

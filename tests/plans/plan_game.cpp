@@ -48,7 +48,7 @@ class Game {
     return true;
   }
 
-  /// An actor that reads its own output, which holds no token, never fires, whatever the layout says.
+  /// An actor that reads its own output, which holds no token, never fires under any layout.
   void find_waits_for_itself() {
     for (const auto& edge : plan_.edges)
       for (const auto& consumer : edge.consumers)

@@ -181,7 +181,7 @@ class Builder {
     plan_.connect(plan_.edge_of(from, 0, slots, tokens), to, plan_.actors[from].outputs[0].info, 0);
   }
 
-  /// An actor in place of an output that nobody else reads.
+  /// An actor that overwrites an output without other consumers in place.
   void add_in_place() {
     for (auto maker : std::vector<ActorId>(makers_)) {
       const auto& output = plan_.actors[maker].outputs[0];

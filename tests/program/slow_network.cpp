@@ -273,7 +273,7 @@ Descriptor catch_sigterm() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
-  // Whoever started it may be killed before it can end this.
+  // The process that started it may be killed before it can end this.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   Descriptor descriptor(signalfd(-1, &signals, SFD_CLOEXEC));
   if (*descriptor < 0) fail_with_errno("signals cannot be read");

@@ -37,7 +37,7 @@ TEST_CASE("with one local step the mean of the workers' parameters is what a mir
   }
 }
 
-TEST_CASE("several local steps come to the same bits whatever the schedule, the grain and the number of servers") {
+TEST_CASE("several local steps come to the same bits for any schedule, grain and number of servers") {
   const bool momentum = GENERATE(false, true);
   const Optimizer outer = momentum ? Sgd{.lr = 0.7, .momentum = 0.9, .nesterov = true} : Sgd{.lr = 1.0};
   auto first = scheduled_runtime(0);

@@ -159,7 +159,7 @@ TEST_CASE("the model of a network counts the time of every message") {
   CHECK(bench::predict(small, {.bandwidth = 1'240, .sum_rate = 1'024}).seconds == Approx(3));
   // A ring of N ranks: that they are ready, and 2 (N - 1) steps.
   CHECK(bench::predict({AllReduceAlgorithm::ring, 8, 1 << 20}, {.latency = 1}).seconds == Approx(15));
-  // Direct exchange: inputs and results, whatever the number of ranks.
+  // Direct exchange: inputs and results, for any number of ranks.
   CHECK(bench::predict({AllReduceAlgorithm::direct, 8, 65'536}, {.latency = 1}).seconds == Approx(2));
   // On one machine: ready, inputs, results; and that those were read, if they are too large to be copied.
   const bench::ClusterCosts one_machine{.inside_latency = 1, .ranks_per_machine = 2};

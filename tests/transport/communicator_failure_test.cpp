@@ -106,7 +106,7 @@ TEST_CASE("a failed collective lets go of its tensor") {
   CHECK(tensor.use_count() == 1);
 }
 
-TEST_CASE("a rank may write to its tensor once its collective has failed, whatever the others still do") {
+TEST_CASE("a rank may write to its tensor once its collective has failed, while the other ranks still work") {
   const auto& kind = GENERATE(from_range(group_kinds()));
   INFO(kind.name);
   constexpr std::int64_t kCount = 1'000'000;

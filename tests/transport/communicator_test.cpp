@@ -158,7 +158,7 @@ TEST_CASE("every root scatters parts of any size") {
     }
 }
 
-TEST_CASE("nobody leaves a barrier before all have come") {
+TEST_CASE("no rank leaves a barrier before all ranks have come") {
   const auto& kind = GENERATE(from_range(group_kinds()));
   INFO(kind.name);
   std::atomic<int> before{0};
@@ -222,7 +222,7 @@ TEST_CASE("a rank's callback is called for the progress of others, not for its o
     CHECK(told_first == 0);
     const auto second = group[1]->all_reduce(numbers(count, 1), [&] { ++told_second; });
     CHECK(told_first == 1);
-    // Whoever was told and advances gets everything done in the end.
+    // A rank that is notified and advances completes everything in the end.
     bool first_done = false, second_done = false;
     for (int told = 0; told < told_first + told_second;) {
       told = told_first + told_second;

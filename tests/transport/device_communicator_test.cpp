@@ -92,7 +92,7 @@ TEST_CASE("devices broadcast, gather, scatter and scatter sums") {
   }
 }
 
-// Whatever the order in which streams go on: nothing is read too early, nothing is overwritten too early.
+// For any order in which streams go on, no memory is read or overwritten too early.
 TEST_CASE("collectives of devices follow what they wait for, and are followed by what waits for them") {
   constexpr std::int64_t kCount = 100;
   constexpr int kSteps = 3;

@@ -132,7 +132,7 @@ TEST_CASE("devices of several processes sum, broadcast, gather and scatter") {
   });
 }
 
-// As actors do: nobody looks unless told.
+// Like an actor, a rank advances only after a notice.
 TEST_CASE("devices of several processes: many collectives at once, advanced when there is progress") {
   constexpr int kCollectives = 12;
   const std::vector<int> layout{0, 0, 1, 1, 2};
@@ -162,7 +162,7 @@ TEST_CASE("devices of several processes: many collectives at once, advanced when
       {
         std::unique_lock lock(waiter->mutex);
         const bool progress = waiter->changed.wait_for(lock, patience(), [&] { return waiter->told > 0; });
-        expect(progress, "nobody was told of progress");
+        expect(progress, "no rank was notified of progress");
         waiter->told = 0;
       }
       complete = true;

@@ -95,7 +95,7 @@ TEST_CASE("what was sent before the link was closed still arrives, then the othe
   CHECK_FALSE(b->send(numbered(1)));
 }
 
-TEST_CASE("whoever closes a link has no failure, and sends no more") {
+TEST_CASE("the end that closes a link has no failure, and sends no more") {
   const auto [a, b] = make_memory_link();
   a->close();
   CHECK_FALSE(a->failure());

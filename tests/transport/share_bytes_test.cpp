@@ -69,7 +69,7 @@ TEST_CASE("a file that rank 0 does not write is missed") {
   CHECK_THROWS_WITH(device::share_by_file("/nowhere/" + file.path, 0, kBytes, kShort), Contains("cannot be written"));
 }
 
-TEST_CASE("bytes of rank 0 reach all ranks over TCP, whoever comes first, and strangers are no ranks") {
+TEST_CASE("bytes of rank 0 reach all ranks over TCP in any order of arrival, and strangers are no ranks") {
   const auto address = new_address();
   std::vector<std::future<Bytes>> ranks;
   for (int rank = 1; rank < 3; ++rank)

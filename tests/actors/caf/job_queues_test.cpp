@@ -42,7 +42,7 @@ TEST_CASE("workers that sleep leave their cores to threads that look for work") 
   CHECK_FALSE(BusyThreads::fit());
 }
 
-TEST_CASE("every job is taken exactly once, whoever pushes and whoever sleeps") {
+TEST_CASE("every job is taken exactly once, while any threads push and any workers sleep") {
   constexpr std::size_t kWorkers = 3, kJobs = 4000;
   for (const auto poll : {std::chrono::microseconds(0), std::chrono::microseconds(20)}) {
     JobQueues queues(kWorkers, poll);

@@ -14,7 +14,7 @@ using Handed = std::vector<std::pair<int, std::int64_t>>;
 
 }  // namespace
 
-TEST_CASE("calls go in their order to whoever has the fewest, as far as there is room") {
+TEST_CASE("calls go in their order to the worker with the fewest calls, as far as there is room") {
   CallBoard board(2);
   for (int i = 0; i < 6; ++i) CHECK(board.schedule() == i);
   CHECK(board.assign().empty());
@@ -61,7 +61,7 @@ TEST_CASE("a worker without room for a call is refused") {
   CHECK_THROWS_WITH(CallBoard(0), "[coordinator] a worker needs room for at least one call, not 0");
 }
 
-TEST_CASE("whoever is lost and comes, every call ends once, and no worker has too many") {
+TEST_CASE("while workers are lost and join, every call ends once, and no worker has too many") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     CallBoard board(static_cast<int>(1 + seed % 3));
     std::map<int, std::vector<std::int64_t>> at;  // what workers think that they have

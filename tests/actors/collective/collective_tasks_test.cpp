@@ -54,7 +54,7 @@ TEST_CASE("a collective that could not be begun for all ranks keeps no tensor of
   for (const auto& tensor : tensors) CHECK(tensor.use_count() == 1);
 }
 
-TEST_CASE("whatever keeps a collective from being begun ends it on all ranks, with the conductor's name and step") {
+TEST_CASE("an error that prevents the begin of a collective ends it on all ranks, with the conductor's name and step") {
   const auto group = make_local_group(3);
   TwoRanks two(group[0], std::make_shared<Exhausted>(group[1]));
   const std::vector<Tensor> tensors(2, Tensor(Shape{4}, DType::float32));

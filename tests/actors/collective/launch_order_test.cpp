@@ -38,7 +38,7 @@ TEST_CASE("a launch waits for who writes what it reads or writes, and for who re
   CHECK(add(launches, {bytes(8, 9), bytes(32, 33)}, {}) == LaunchNumbers{4, 3});
 }
 
-TEST_CASE("neighbours and empty memory keep nobody waiting") {
+TEST_CASE("launches on adjacent or empty memory do not wait for each other") {
   LaunchDependencies launches;
   CHECK(add(launches, {}, {bytes(8, 16)}) == LaunchNumbers{});
   CHECK(add(launches, {bytes(16, 24)}, {bytes(0, 8)}) == LaunchNumbers{});
@@ -71,7 +71,7 @@ Mixing drawn(std::uint64_t seed, std::uint64_t i) {
   return {from, std::min<std::size_t>(16, from + below(4, 2)), to, std::min<std::size_t>(16, to + 1 + below(3, 3))};
 }
 
-/// Runs all, each time one of those for which nobody waits any more.
+/// Runs all launches, each time one whose dependencies have run.
 std::array<std::uint64_t, 16> run_in_any_order(const std::vector<Mixing>& all,
                                                const std::vector<LaunchNumbers>& waits_for, std::uint64_t seed) {
   std::array<std::uint64_t, 16> numbers{};
@@ -89,7 +89,7 @@ std::array<std::uint64_t, 16> run_in_any_order(const std::vector<Mixing>& all,
 
 }  // namespace
 
-TEST_CASE("in whatever order launches run that their dependencies allow, the result is that of one after the other") {
+TEST_CASE("every order that the dependencies allow gives the result of launches run one after the other") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     LaunchDependencies launches;
     std::vector<Mixing> all;

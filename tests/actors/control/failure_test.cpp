@@ -154,7 +154,7 @@ TEST_CASE("a source that throws ends the run too") {
 }
 
 TEST_CASE("an actor that never returns a credit is named by the report of the stall") {
-  SECTION("without threads, as soon as nobody has anything to do") {
+  SECTION("without threads, as soon as no actor has a message") {
     auto runtime = scheduled_runtime(5);
     SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder")));
     spawned.start({0, kForEver, 0});

@@ -52,7 +52,7 @@ TEST_CASE("an actor whose run is over need not fire, nor one while another waits
   CHECK(watched.look(501).has_value());
 }
 
-TEST_CASE("a run in which nobody is watched and nobody moves has stalled") {
+TEST_CASE("a run without watched executors in which no executor moves has stalled") {
   Watched watched;
   watched.live.watched = watched.dead.watched = false;
   CHECK_FALSE(watched.look(0));

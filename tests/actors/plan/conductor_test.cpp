@@ -90,7 +90,7 @@ void join_segments(Plan& plan, const std::string& first, const std::string& seco
 
 }  // namespace
 
-TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order in which actors run") {
+TEST_CASE("all ranks get the sums, in the order of the plan, for any order in which actors run") {
   for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 3);
     std::vector<Sums> record;

@@ -68,7 +68,7 @@ TEST_CASE("edges share memory only where a step cannot overtake the one before")
   }
 }
 
-TEST_CASE("what shares memory computes the same, whatever the order in which actors run") {
+TEST_CASE("actors that share memory compute the same results for any order in which they run") {
   for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     std::vector<float> record;
     auto runtime = scheduled_runtime(seed);

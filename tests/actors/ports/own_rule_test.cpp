@@ -110,7 +110,7 @@ class Faulty final : public PortActor {
   Arrival kept_;
 };
 
-/// Takes whatever comes, whenever it comes.
+/// Takes every tensor as soon as it arrives.
 class Listener final : public PortActor {
  public:
   Listener(caf::actor_config& config, std::vector<float>* heard) : PortActor(config), heard_(heard) {}
@@ -139,7 +139,7 @@ void run_steps(const Runtime& runtime, const Plan& plan, std::int64_t steps) {
 
 }  // namespace
 
-TEST_CASE("a dispatcher gives every batch to exactly one worker, whoever is free") {
+TEST_CASE("a dispatcher gives every batch to exactly one free worker") {
   for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     std::vector<float> one, other;
     Plan plan;

@@ -110,7 +110,7 @@ TEST_CASE("what an external actor does wrong ends the run with its name and step
   }
 }
 
-TEST_CASE("what a user's actor sends is checked where it is sent, whoever reads it") {
+TEST_CASE("tensors of a user's actor are checked where they are sent, for any consumer") {
   /// Sends tensors of another type than it declares.
   class Liar : public PortActor {
     using PortActor::PortActor;

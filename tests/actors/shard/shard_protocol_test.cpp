@@ -38,7 +38,7 @@ void check(const ConsistencyRule& rule, int shards, bool led, int losses = 0) {
 
 }  // namespace
 
-TEST_CASE("whatever comes when: every gradient is applied or dropped once, within the bound, and nothing gets stuck") {
+TEST_CASE("in any order of messages every gradient is applied or dropped once, within the bound, and none gets stuck") {
   const int workers = GENERATE(1, 2, 4, 7);
   const int shards = GENERATE(1, 2, 3);
   check(ConsistencyRule::synchronous(workers), shards, false);

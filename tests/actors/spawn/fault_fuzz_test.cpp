@@ -39,7 +39,7 @@ std::string place_of(const Plan& plan, const Fault& fault) {
 
 }  // namespace
 
-TEST_CASE("whatever a task throws, wherever, the run ends with its actor, step and replica, and leaks nothing") {
+TEST_CASE("any exception of any task ends the run with its actor, step and replica, and leaks nothing") {
   const auto before = cpu_allocator()->bytes_in_use();
   for (auto seed = fuzz_seed(); seed < fuzz_seed() + schedules(600); ++seed) {
     INFO("seed " << seed);

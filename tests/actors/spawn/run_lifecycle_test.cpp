@@ -116,7 +116,7 @@ TEST_CASE("a shorter source ends the run of a loop that holds the longer one's b
   }
 }
 
-TEST_CASE("whoever has ended keeps no token from a source that goes on") {
+TEST_CASE("an actor that has ended keeps no token from a source that goes on") {
   for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     INFO("seed " << seed);
     std::vector<float> record;

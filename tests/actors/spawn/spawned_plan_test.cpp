@@ -7,7 +7,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("a chain passes every step on, in order, whatever the order in which actors run") {
+TEST_CASE("a chain passes every step on, in order, for any order in which actors run") {
   for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     const auto grain = seed % 2 == 0 ? Grain::per_op : Grain::fused;
     std::vector<float> record;

@@ -171,7 +171,7 @@ TEST_CASE("a table is cut into as many shards as the partitioner says") {
                       {Sgd{.lr = 0.1}, Lookups::several, Grain::fused, false}) == 0);
 }
 
-TEST_CASE("a number that is no row is refused by name, nobody waits for more, and parameters stay whole") {
+TEST_CASE("a number that is no row is refused by name, no actor waits for more, and parameters stay whole") {
   const bool on_threads = GENERATE(false, true);
   const int workers = GENERATE(1, 2), shards = GENERATE(1, 2);
   auto runtime = on_threads ? Runtime({.workers = 2, .cpu_devices = 2}) : scheduled_runtime(1);

@@ -31,7 +31,7 @@ TEST_CASE("a forward graph has bias and activation in its products, and no updat
   CHECK(graph.info(graph.output(names::kLoss)) == TensorInfo{Shape{}, DType::float32});
 }
 
-TEST_CASE("a training graph computes no gradient that nobody needs") {
+TEST_CASE("a training graph computes no unused gradient") {
   const auto graph = training_graph(small_spec(), kFields, unreduced);
   // Two forward, two of the weights, one of the hidden layer; none of the features.
   CHECK(count_of(graph, "matmul") == 5);

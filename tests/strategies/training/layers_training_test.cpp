@@ -98,11 +98,11 @@ void check_replicas(const Model& model, const Dataset& data) {
 
 }  // namespace
 
-TEST_CASE("batch norm over all replicas and dropout train as on one device, whatever the grain") {
+TEST_CASE("batch norm over all replicas and dropout train as on one device, in every grain") {
   check_replicas(image_model(), image_data());
 }
 
-TEST_CASE("attention, its norms and dropout train as on one device, whatever the grain") {
+TEST_CASE("attention, its norms and dropout train as on one device, in every grain") {
   check_replicas(text_model(), text_data(22, 9));
 }
 

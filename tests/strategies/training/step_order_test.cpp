@@ -59,7 +59,7 @@ TEST_CASE("in place of a step whose report was lost stands one without rows") {
   CHECK(rows == std::vector<std::int64_t>{4, 0, 4, 0});
 }
 
-TEST_CASE("in whatever order steps come, each comes out once and in its place") {
+TEST_CASE("steps that arrive in any order come out once each, in order") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     StepOrder order;
     order.begin(0);

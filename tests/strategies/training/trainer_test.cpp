@@ -35,7 +35,7 @@ TEST_CASE("the same bits from every schedule, both grains, any number of threads
   }
 }
 
-TEST_CASE("mirrored replicas do what one device does, uneven and empty parts included, whatever the buckets") {
+TEST_CASE("mirrored replicas do what one device does, uneven and empty parts included, for any buckets") {
   auto runtime = scheduled_runtime(1, 5);
   const std::vector<Optimizer> optimizers{Sgd{.lr = 0.1, .momentum = 0.5}, Adam{.lr = 0.01},
                                           Sgd{.lr = 0.1, .weight_decay = 0.01, .clip_norm = 0.05}};

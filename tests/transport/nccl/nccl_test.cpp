@@ -59,7 +59,7 @@ std::vector<double> values_of(const Tensor& tensor) {
   }
 }
 
-/// Whether a tensor holds the sum of all ranks' numbers, in whatever order it was made.
+/// True if a tensor holds the sum of all ranks' numbers, added in any order.
 bool is_about_sum(const Tensor& tensor, int ranks) {
   const auto count = tensor.elements();
   std::vector<double> sum(static_cast<std::size_t>(count), 0.0);

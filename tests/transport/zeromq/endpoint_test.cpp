@@ -161,7 +161,7 @@ TEST_CASE("a link fails when its peer has sent packets and refuses every connect
   CHECK_THAT(reader.link().failure()->what, Contains("process 1, which has sent packets, refuses every connection"));
 }
 
-TEST_CASE("whoever sends more than may wait is cut off") {
+TEST_CASE("a peer that sends more than may wait is cut off") {
   Ends ends({.max_unreceived_bytes = 1'000'000, .same_host = false});
   // 1.6 MB.
   for (int i = 0; i < 20; ++i) ends.a.link().send(numbered(1, 10'000));
@@ -174,7 +174,7 @@ TEST_CASE("whoever sends more than may wait is cut off") {
   CHECK_THAT(ends.b.link().failure()->what, Contains("process 0") && Contains("more than 1000000 bytes"));
 }
 
-TEST_CASE("strangers are told of and ignored, whatever they send") {
+TEST_CASE("strangers are reported and all their messages ignored") {
   std::atomic<int> strangers{0};
   const auto endpoints =
       make_endpoints(2, {.same_host = false, .on_stranger = [&](const std::string&) { ++strangers; }});
