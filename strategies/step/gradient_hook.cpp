@@ -42,7 +42,7 @@ Value flat(std::span<const Value> values) {
   return parts.size() == 1 ? parts.front() : concat(parts, 0);
 }
 
-/// Returns views of a flat value with these shapes, which lie in it one behind the other.
+/// Returns views of a flat value. View i has the shape shapes[i], and view i + 1 begins where view i ends.
 std::vector<Value> unflattened(Value all, std::span<const Shape> shapes) {
   std::vector<Value> values;
   std::int64_t offset = 0;
