@@ -7,6 +7,19 @@
 
 namespace troupe {
 
+namespace {
+
+/// The name of a type of Attribute in texts of errors.
+struct TypeName {
+  std::string operator()(bool) const { return "a bool"; }
+  std::string operator()(std::int64_t) const { return "an integer"; }
+  std::string operator()(double) const { return "a floating-point number"; }
+  std::string operator()(const std::vector<std::int64_t>&) const { return "a list of integers"; }
+  std::string operator()(const std::string&) const { return "a text"; }
+};
+
+}  // namespace
+
 Attributes::Attributes() noexcept = default;
 Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries) : entries_(entries) {}
 Attributes::Attributes(const Attributes& other) = default;
@@ -26,7 +39,9 @@ const T& Attributes::get(const std::string& name) const {
   const auto* attribute = find(name);
   if (attribute == nullptr) throw Error("attributes", "there is no attribute '" + name + "'");
   const auto* value = std::get_if<T>(attribute);
-  if (value == nullptr) throw Error("attributes", "attribute '" + name + "' has another type");
+  if (value == nullptr)
+    throw Error("attributes",
+                "attribute '" + name + "' is " + std::visit(TypeName(), *attribute) + ", not " + TypeName()(T()));
   return *value;
 }
 
