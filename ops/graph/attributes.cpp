@@ -9,14 +9,9 @@ namespace troupe {
 
 namespace {
 
-/// The name of a type of Attribute in texts of errors.
-struct TypeName {
-  std::string operator()(bool) const { return "a bool"; }
-  std::string operator()(std::int64_t) const { return "an integer"; }
-  std::string operator()(double) const { return "a floating-point number"; }
-  std::string operator()(const std::vector<std::int64_t>&) const { return "a list of integers"; }
-  std::string operator()(const std::string&) const { return "a text"; }
-};
+// The types of Attribute in texts of errors, by index.
+constexpr const char* kTypeNames[] = {"a bool", "an integer", "a floating-point number", "a list of integers",
+                                      "a text"};
 
 }  // namespace
 
@@ -40,8 +35,8 @@ const T& Attributes::get(const std::string& name) const {
   if (attribute == nullptr) throw Error("attributes", "there is no attribute '" + name + "'");
   const auto* value = std::get_if<T>(attribute);
   if (value == nullptr)
-    throw Error("attributes",
-                "attribute '" + name + "' is " + std::visit(TypeName(), *attribute) + ", not " + TypeName()(T()));
+    throw Error("attributes", "attribute '" + name + "' is " + kTypeNames[attribute->index()] + ", not " +
+                                  kTypeNames[Attribute(T()).index()]);
   return *value;
 }
 
