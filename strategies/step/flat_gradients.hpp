@@ -7,8 +7,6 @@
 
 namespace troupe {
 
-// Functions for gradient hooks: they join gradients to one value, cut it again, and set states.
-
 /// Returns the elements of all values as one value with one axis. The values must have one dtype. Throws Error if there
 /// are no values.
 Value flattened(std::span<const Value> values);
