@@ -1,6 +1,10 @@
 # Two components: `runtime` has the files that a program needs at run time if it is linked with a shared library,
 # `development` has the rest.
 include(GNUInstallDirs)
+if(troupe_cuda STREQUAL "EMULATED")
+  install(CODE "message(FATAL_ERROR \"A build with TROUPE_CUDA=EMULATED is for tests: programs cannot link it.\")")
+  return()
+endif()
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 

@@ -14,16 +14,16 @@ namespace troupe {
 struct LocalSgdOptions {
   /// The number of steps of each worker between two exchanges with the servers.
   std::int64_t local_steps = 8;
-  /// The optimizer that updates the common parameters on the servers. Its gradient is the mean change of the workers'
-  /// parameters. With the default, the common parameters become the mean of the workers' parameters.
+  /// The optimizer that updates the common parameters on the servers. Its gradient is the common parameters minus the
+  /// mean of the workers' copies. With the default, the common parameters become this mean.
   Optimizer outer = Sgd{.lr = 1.0};
 };
 
 /// A strategy in which each worker trains its own copy of the parameters with its part of every batch. After every
-/// `local_steps` steps the workers exchange parameters with the servers: the mean change of all copies, weighted by
-/// rows, is applied as a gradient to the common parameters, and every copy is set to the common parameters. An epoch
-/// ends with such an exchange, even after fewer steps. Source: S. Stich, Local SGD converges fast and communicates
-/// little, 2019.
+/// `local_steps` steps the workers exchange parameters with the servers: the common parameters minus the mean of all
+/// copies, weighted by rows, are applied as a gradient to the common parameters, and every copy is set to the common
+/// parameters. An epoch ends with such an exchange, even after fewer steps. Source: S. Stich, Local SGD converges fast
+/// and communicates little, 2019.
 class LocalSgd : public Strategy {
  public:
   /// Worker w runs at workers[w]; the common parameters lie in host memory at the servers. Throws Error if there is no

@@ -25,11 +25,11 @@ class Strategy {
   const std::vector<Place>& places() const { return places_; }
   /// Replica `number` of training_plan(), as an argument of functions such as add_replica() and add_worker().
   Replica replica_at(int number) const;
-  /// True if every replica computes a part of each training step. False: one replica computes a whole step, which has
-  /// as many rows as the first of num_replicas_in_sync() parts of a batch.
+  /// True if every replica computes a part of each training step. False: one replica computes a whole step.
   virtual bool shares_steps() const { return true; }
-  /// The number of rows of a training step, for batches of `batch_rows` rows; see shares_steps().
-  std::int64_t step_rows(std::int64_t batch_rows) const;
+  /// The number of rows of a training step, for batches of `batch_rows` rows. By default a step is a batch if replicas
+  /// share steps, else it has as many rows as the first of num_replicas_in_sync() parts of a batch.
+  virtual std::int64_t step_rows(std::int64_t batch_rows) const;
 
   /// Sets the places of evaluation and prediction. Empty, the default: the strategy chooses them.
   void set_forward_places(std::vector<Place> places) { forward_places_ = std::move(places); }

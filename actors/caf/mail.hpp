@@ -47,7 +47,7 @@ void watch(caf::blocking_actor& self, const caf::actor& peer);
 }  // namespace troupe
 
 #ifdef CAF_VERSION_MAJOR
-#include "troupe/actors/caf/v1/mail.hpp"
+#include "troupe/actors/caf/mail_v1.hpp"
 #else
-#include "troupe/actors/caf/v0_17/mail.hpp"
+#include "troupe/actors/caf/mail_v0_17.hpp"
 #endif

@@ -16,7 +16,8 @@ enum class RunWord : std::int32_t {
   run_until,
   abort,
   over,  ///< the run has ended
-  // Reports to rank 0, from a part in another process or from its owner, the SpawnedPlan there:
+  // Reports to rank 0. They come from a part of the plan in another process, or from the SpawnedPlan that owns this
+  // part:
   asked,  ///< the owner has started a run
   wired,
   prepared,

@@ -17,7 +17,7 @@ struct LowerOptions {
   /// Parameters that an actor of the plan sends, by name, with the output that carries each. The graph must not update
   /// them. All other parameters are in the store.
   std::map<std::string, OutputRef> parameters = {};
-  /// Slots of the edges that carry computed values. The edge of an updated parameter has one slot.
+  /// The number of slots of each edge that leads from an op. The edge of an updated parameter has one slot.
   std::int32_t capacity = 1;
   /// Prefix of the names of the actors.
   std::string prefix = {};

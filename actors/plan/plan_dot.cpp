@@ -97,7 +97,7 @@ void place_in_lanes(std::vector<PictureBox>& boxes, const Plan& plan) {
   }
 }
 
-/// Merges the plan's edges into arrows. An edge without initial tokens inside a box has no arrow.
+/// Merges the plan's edges into arrows. An edge from a box to the same box has an arrow only if it has initial tokens.
 std::vector<PictureArrow> arrows_between(const std::vector<PictureBox>& boxes, const Plan& plan) {
   std::vector<std::size_t> box_of(plan.actors.size());
   for (std::size_t i = 0; i < boxes.size(); ++i)

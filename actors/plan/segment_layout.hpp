@@ -71,7 +71,7 @@ struct SegmentLayout : SegmentBoundary {
   /// Bytes of the slots of all outputs, for the plan's maximum number of rows. Slots in parameters, in tensors of ports
   /// and in shared buffers do not count.
   std::size_t slot_bytes(const Plan& plan) const;
-  /// The name of the actor with the largest value in the arena; null if the arena holds none.
+  /// The name of the actor that computes the largest value in the arena; null if the arena holds no values.
   const std::string* producer_of_largest(const Plan& plan) const;
 };
 

@@ -18,7 +18,7 @@ namespace troupe {
 /// tell(*this, receiver, message). A source is an actor without inputs, or one whose inputs all have initial tokens,
 /// which are tensors that wait at an input when a run begins.
 ///
-/// All functions are called on a thread of the actor system, one at a time, and must not block.
+/// The virtual functions are called on a thread of the actor system, one at a time, and must not block.
 class PortActor : public Participant {
  public:
   explicit PortActor(caf::actor_config& config) : Participant(config) {}

@@ -33,7 +33,7 @@ class SegmentBinding {
 
   /// Binds `tensor`, a result of SegmentMemory::receive(), to the arguments at a port.
   void set_input(std::uint32_t port, const Tensor& tensor);
-  /// Binds the slot of an output that this firing fills.
+  /// Binds `slot`, which this firing fills, to the arguments of an output.
   void set_output(std::uint32_t output, std::uint32_t slot);
   /// The slot that is bound for an output.
   std::uint32_t slot_of(std::uint32_t output) const { return bound_slots_[output]; }
@@ -107,7 +107,7 @@ class Segment {
   /// Binds the tensor that has arrived at a port. Throws Error if the tensor has other rows than the firing, or must be
   /// in host memory and is not.
   void set_input(std::uint32_t port, const Tensor& arrived);
-  /// Binds the slot of an output that this firing fills.
+  /// Binds `slot`, which this firing fills, to the arguments of an output.
   void set_output(std::uint32_t output, std::uint32_t slot) { binding_->set_output(output, slot); }
   Firing firing_of(std::size_t task) const;
   /// Fires task i, or continues it if `continued`. Returns false if the task is not complete. Counts the updates of the

@@ -15,8 +15,8 @@ enum class Dispatch {
   /// A batch has as many rows as the part of the first worker has with `parts`. The whole batch goes to the next worker
   /// with free slots. The epoch ends when all batches have been sent.
   first_free,
-  /// Like first_free, but the epoch ends when the consumers have returned the batch infos of all batches, so that no
-  /// batch can be refused any more.
+  /// Like first_free, but the epoch ends when the consumers have taken all batches, which they show by the credits of
+  /// the batch infos. Until then a consumer may refuse a batch, and the dispatcher sends it to another worker.
   until_used,
 };
 

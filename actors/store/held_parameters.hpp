@@ -15,12 +15,13 @@ namespace troupe {
 /// A parameter, or some rows of it, that an external actor holds: an actor that PlanActor::spawn_external has spawned.
 struct HeldTensor {
   Tensor tensor;
-  /// Counts the actor's updates. Null if the actor only reads the parameter.
+  /// Counts the updates that the actor makes. Null if the actor only reads the parameter.
   std::shared_ptr<UpdateCounter> updates;
 };
 
-/// The parameters of the ParameterStore that an external actor holds. Every update is counted. If the function that
-/// writes a parameter throws, the parameter is half-written until the store has recovered or set it.
+/// The parameters of a ParameterStore that an external actor holds. Every update is counted. If the function that
+/// writes a parameter throws, the parameter counts as half-written, and the actor cannot update it until the store has
+/// recovered it or set a new value.
 class HeldParameters {
  public:
   /// Sets the parameters. `holder` is the actor's name, with which the texts of errors begin.

@@ -23,10 +23,14 @@ const Attribute* Attributes::find(const std::string& name) const {
 
 template <class T>
 const T& Attributes::get(const std::string& name) const {
+  // The types of Attribute, by index.
+  constexpr const char* kTypes[] = {"a bool", "an integer", "a floating-point number", "a list of integers", "a text"};
   const auto* attribute = find(name);
   if (attribute == nullptr) throw Error("attributes", "there is no attribute '" + name + "'");
   const auto* value = std::get_if<T>(attribute);
-  if (value == nullptr) throw Error("attributes", "attribute '" + name + "' has another type");
+  if (value == nullptr)
+    throw Error("attributes", "attribute '" + name + "' is " + kTypes[attribute->index()] + ", not " +
+                                  kTypes[Attribute(T()).index()]);
   return *value;
 }
 

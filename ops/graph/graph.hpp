@@ -130,7 +130,7 @@ class GraphBuilder {
   /// input, a parameter, a state or a buffer) throws Error if a node has the name already.
   Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
   /// Adds a parameter: a trained float32 value that is kept from step to step. The names of the current scopes are put
-  /// before the name (see Scope). The n-th parameter takes its initial values from the n-th random stream, so
+  /// before the name (see Scope). The n-th parameter takes its initial values from random stream n of seed(), so
   /// parameters must be added in a fixed order. C++ does not order the operands of an expression: add at most one
   /// parameter in an expression. Throws Error if the shape has the leading size kBatch.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);

@@ -78,8 +78,9 @@ class KernelTable {
   /// The registered kernel of an op; nothing if the table has none.
   std::optional<RegisteredKernel> find(const OpDef& op) const;
 
-  /// Throws the errors of expect_kernel(), which calls this function. A subclass that makes kernels other than the
-  /// added ones overrides expect() and make().
+  /// Throws Error that names the op if the table has no kernel for the op, or none for the 16-bit floats of the call.
+  /// expect_kernel() calls this function. A subclass that makes kernels other than the added ones overrides expect()
+  /// and make().
   virtual void expect(const OpCall& call, Device device) const;
   /// Prepares a kernel for make_kernel(), which calls this function. Throws the errors of expect() and of the factory.
   virtual std::unique_ptr<Kernel> make(const OpCall& call, Device device);

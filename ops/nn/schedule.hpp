@@ -42,7 +42,8 @@ struct Schedule {
   /// The rate at a step, including the warm-up. Throws Error if the schedule comes from from_ops().
   double at(std::int64_t step) const;
   /// Adds the ops that compute the rate from the batch info, int64[4], and returns the rate, a float32 scalar. Throws
-  /// Error if a member is out of range, or if the function of from_ops() returns another shape or dtype.
+  /// Error if `base`, `period`, `decay`, `floor` or `warm_up` is out of range, or if the function of from_ops() returns
+  /// no float32 scalar.
   Value apply(Value batch_info) const;
   /// Returns the schedule that the attributes of a learning_rate node describe; apply() sets these attributes.
   static Schedule from(const Attributes& attributes);

@@ -12,7 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// The pass compute_in. A value is narrow if it is float32 in the old graph and has the 16-bit dtype in the new graph.
+/// Computes the nodes of a graph in a 16-bit dtype where their HalfRole allows it. A value is narrow if it is float32
+/// in the old graph and has the 16-bit dtype in the new graph.
 class Narrowing {
  public:
   Narrowing(const Graph& graph, DType dtype)

@@ -6,8 +6,6 @@
 #include <optional>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/fused/finite.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
@@ -15,6 +13,7 @@
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/library/top_k.hpp"
+#include "troupe/strategies/step/flat_gradients.hpp"
 
 namespace troupe {
 
@@ -34,28 +33,6 @@ std::int64_t elements_of(std::span<const Shape> shapes) {
   std::int64_t sum = 0;
   for (const auto& shape : shapes) sum += shape.elements();
   return sum;
-}
-
-Value flat(std::span<const Value> values) {
-  std::vector<Value> parts;
-  for (const auto& value : values) parts.push_back(reshape(value, Shape{value.shape().elements()}));
-  return parts.size() == 1 ? parts.front() : concat(parts, 0);
-}
-
-/// Returns views of a flat value with these shapes, which lie in it one behind the other.
-std::vector<Value> unflattened(Value all, std::span<const Shape> shapes) {
-  std::vector<Value> values;
-  std::int64_t offset = 0;
-  for (const auto& shape : shapes) {
-    values.push_back(view_at(all, offset, shape));
-    offset += shape.elements();
-  }
-  return values;
-}
-
-/// Adds an op that assigns the next value of a state. The op does nothing in a step in which the loss is not finite.
-void assign(Value state, Value next, const GradientHook::Site& site) {
-  state.builder().apply_one(kAssign, {state, next, at_least(site.loss_is_finite, 0.0)});
 }
 
 /// A range of the flat gradients, and the number of its elements that TopKGradients sends.
@@ -95,7 +72,7 @@ HalfPrecision::HalfPrecision(DType dtype) : dtype_(dtype) {
 }
 
 Value HalfPrecision::encode(std::span<const Value> gradients, const Site&) const {
-  return cast(flat(gradients), dtype_);
+  return cast(flattened(gradients), dtype_);
 }
 
 std::vector<Value> HalfPrecision::decode(Value encoded, std::span<const Shape> shapes) const {
@@ -131,7 +108,7 @@ TopKGradients::TopKGradients(double share) : share_(share) {
 }
 
 Value TopKGradients::encode(std::span<const Value> gradients, const Site& site) const {
-  const auto block = flat(gradients);
+  const auto block = flattened(gradients);
   const auto kept = block.builder().replica_state(site.name + "/kept", block.shape(), Initializer::zeros());
   const auto all = add(block, kept);
   std::vector<Value> values, places;
@@ -143,7 +120,7 @@ Value TopKGradients::encode(std::span<const Value> gradients, const Site& site) 
   }
   values.insert(values.end(), places.begin(), places.end());
   const auto encoded = concat(values, 0);
-  assign(kept, sub(all, decode(encoded, std::vector{block.shape()}).front()), site);
+  assign_state(kept, sub(all, decode(encoded, std::vector{block.shape()}).front()), site);
   return encoded;
 }
 

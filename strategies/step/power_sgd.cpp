@@ -6,7 +6,7 @@
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
-#include "troupe/strategies/step/gradient_hook.hpp"
+#include "troupe/strategies/step/flat_gradients.hpp"
 
 namespace troupe {
 
@@ -72,21 +72,20 @@ PowerSgd::PowerSgd(std::int64_t rank) : rank_(rank) {
 }
 
 Value PowerSgd::encode(std::span<const Value> gradients, const Site& site) const {
-  std::vector<Value> parts;
-  const auto send = [&](Value value) { parts.push_back(reshape(value, Shape{value.shape().elements()})); };
+  std::vector<Value> sent;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (factored(gradients[i].shape(), rank_).rank == 0) {
-      send(gradients[i]);
+      sent.push_back(gradients[i]);
       continue;
     }
     const Matrix matrix(gradients[i], rank_, name_at(site, i));
     const auto left = orthonormalize(matrix.left_factor());
     const auto right = matrix.right_factor(left);
     matrix.keep(left, right, right, site);
-    send(left);
-    send(right);
+    sent.push_back(left);
+    sent.push_back(right);
   }
-  return concat(parts, 0);
+  return flattened(sent);
 }
 
 std::vector<Value> PowerSgd::decode(Value encoded, std::span<const Shape> shapes) const {

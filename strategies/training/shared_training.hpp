@@ -39,11 +39,11 @@ class SharedTraining {
 
   // The next four functions are collective: all holders must call them, in the same order.
 
-  /// Returns the data as the job trains on it. In a job of one process, and if every process must have all samples,
-  /// that is `data`. If each process has samples of its own (DataSharding::file or off), it is `data` as one shard of
-  /// the samples of all processes. Throws Error in all holders, with the first difference, if sharding, fields or batch
-  /// size differ, or if samples differ that must be equal. Throws Error if processes are expendable and each process
-  /// has samples of its own.
+  /// Returns the data set on which the job trains: `data` in a job of one process, and if every process has all
+  /// samples. If each process has samples of its own (DataSharding::file or off), returns a data set of the samples of
+  /// all processes, of which `data` is the shard of this process. Throws Error in all holders, with the first
+  /// difference, if sharding, fields or batch size differ, or if samples differ that must be equal. Throws Error if
+  /// processes are expendable and each process has samples of its own.
   Dataset share(const Dataset& data);
   /// Must be called before a plan is spawned. In a job of several processes, sets the parameters, optimizer state and
   /// position of all holders to those of rank 0. In a job of one process, sets the stores of all parts to the newest

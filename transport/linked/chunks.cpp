@@ -9,8 +9,8 @@ namespace troupe::linked {
 
 namespace {
 
-// Chunks are summed in pieces of this size. A piece of the sum and a piece of an input fit into a core's cache
-// together, so each input is read only once from memory or from another process.
+// Chunks are summed piece by piece: a piece of all inputs, then the next piece. A piece of the sum stays in a core's
+// cache while the inputs are added to it, together with the piece of the input that is being added.
 constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
 std::int64_t elements_per_chunk(DType dtype) {

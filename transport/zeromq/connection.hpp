@@ -54,8 +54,8 @@ class Connection {
   void note_received(const PacketHeader& header);
 
   /// Handles the events of the socket. Fails this object if the established connection has ended, or if the peer is
-  /// lost according to note_refusal(). Otherwise sends the packets that the window allows and, if `idle`, acknowledges
-  /// the packets that have arrived.
+  /// lost according to note_refusal(). Otherwise sends the packets that the window allows. If no socket of the endpoint
+  /// has an event (`idle`), also acknowledges the packets that have arrived.
   void poll(bool idle);
   zmq::socket_t& monitor() { return monitor_; }
 
@@ -87,9 +87,9 @@ class Connection {
 
   // The caller of pump(), send_next(), send_packet(), acknowledge() and send_given_up() must hold mutex_.
 
-  /// Sends packets in order of priority until kWindow packets are not acknowledged, no message waits, or ZeroMQ accepts
-  /// no more. Drops a frame whose guard was withdrawn before its first packet. Does nothing before the connection is
-  /// established.
+  /// Sends packets in order of priority. Ends when kWindow packets are not acknowledged, no message waits, or ZeroMQ
+  /// accepts no more. Drops a frame if its PayloadGuard was withdrawn before its first packet. Does nothing before the
+  /// connection is established.
   void pump();
   /// Sends the next packet of a message. Returns false if ZeroMQ does not accept it now.
   bool send_next(Outgoing& outgoing);

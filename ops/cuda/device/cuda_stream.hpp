@@ -55,7 +55,7 @@ class CudaStream final : public Stream {
   void use_device() const;
   std::exception_ptr failure_now() const noexcept;
   std::exception_ptr failure() const;
-  /// Throws the failure of an earlier call, if there is one.
+  /// Throws `failure_` if it is set.
   void expect_no_failure() const;
   template <class Call>
   void attempt(Call call) noexcept;

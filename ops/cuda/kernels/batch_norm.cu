@@ -31,8 +31,8 @@ __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / sqrtf(variance + epsilon);
 }
 
-/// The terms of batch_sums: the difference x - center of an element x and the center of its channel, an input of the
-/// op, and the square of the difference.
+/// The two terms that batch_sums adds up for an element x: x - center and its square. `center`, an input of the op, has
+/// one number for each channel.
 struct SquareTerms {
   std::int64_t channels;
   const float* x;

@@ -9,7 +9,8 @@
 
 namespace troupe::cuda {
 
-/// The positions of elements in a reduced array: that of term t of result r is results.find(r) + terms.find(t).
+/// The positions of elements in an array that is to be reduced: term t of result r (see ReductionPlan) lies at
+/// results.find(r) + terms.find(t).
 struct ReductionWalks {
   Walk<1> results, terms;
 };

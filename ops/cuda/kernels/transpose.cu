@@ -34,7 +34,8 @@ std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
 
 /// Matrices x [rows, columns] of the input, which become matrices y [columns, rows] of the result. `x_stride` and
 /// `y_stride` are the distances between the rows of a matrix x and of a matrix y. `row_tiles` is the number of tiles of
-/// kTile rows in a matrix x. `others` has the positions of all matrices in input and result.
+/// kTile rows in a matrix x. `others` walks the axes other than the two of a matrix. It gives the first elements of
+/// matrix i in the input and in the result.
 struct Matrices {
   std::int64_t rows, columns, x_stride, y_stride, row_tiles;
   Walk<2> others;

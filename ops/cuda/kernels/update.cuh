@@ -104,7 +104,7 @@ inline constexpr std::int64_t kChunk = kElementsOfThread * kBlock;
 template <int kStored, std::size_t kLimit>
 struct UpdatedTensors {
   UpdatedTensor<kStored> tensors[kLimit];
-  std::int64_t elements[kLimit];
+  std::int64_t elements[kLimit];  ///< number of elements of tensors[i]
   /// first_chunk[i] is the number of chunks of the tensors before tensor i. For n tensors, first_chunk[n] is the number
   /// of all chunks.
   std::int64_t first_chunk[kLimit + 1];

@@ -13,7 +13,6 @@ struct Unary {
   Value (*op)(Value);
   double (*reference)(double);
   Draw draw = Draw::uniform;
-  bool smooth = true;
 };
 
 const Unary kUnaries[] = {

@@ -1,4 +1,4 @@
-#include "troupe/actors/caf/v1/work_sharing.hpp"
+#include "troupe/actors/caf/work_sharing_v1.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/detail/cleanup_and_release.hpp>

@@ -1,4 +1,4 @@
-#include "troupe/actors/caf/v0_17/work_sharing.hpp"
+#include "troupe/actors/caf/work_sharing_v0_17.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

@@ -8,7 +8,7 @@
 #include <caf/settings.hpp>
 
 #include "troupe/actors/caf/thread_start.hpp"
-#include "troupe/actors/caf/v0_17/work_sharing.hpp"
+#include "troupe/actors/caf/work_sharing_v0_17.hpp"
 
 namespace troupe {
 

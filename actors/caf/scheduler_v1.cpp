@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "troupe/actors/caf/thread_start.hpp"
-#include "troupe/actors/caf/v1/work_sharing.hpp"
+#include "troupe/actors/caf/work_sharing_v1.hpp"
 
 namespace troupe {
 
