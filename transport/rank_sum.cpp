@@ -41,7 +41,7 @@ TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const BFloat16* from, BFloat1
 // inputs, because `output` may be the memory of an input.
 template <class T>
 void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, T* output) {
-  // Vectors that cross cache lines would make the sum a quarter slower.
+  // The buffer begins at a cache line, so that no vector crosses one: the sum takes a quarter longer otherwise.
   alignas(64) std::array<T, kChunk> sum;
   for (std::int64_t done = 0; done < count; done += kChunk) {
     const auto n = std::min(kChunk, count - done);

@@ -26,6 +26,7 @@ TROUPE_ACCUMULATION(BFloat16)
 template <class T>
 std::unique_ptr<Kernel> sum_kernel() {
   return function_kernel([](Inputs in, Outputs out) {
+    // The buffer begins at a cache line, so that no vector crosses one.
     alignas(64) std::array<T, kChunk> sum;
     for (std::int64_t done = 0; done < out[0].elements(); done += kChunk) {
       const auto n = std::min(kChunk, out[0].elements() - done);
