@@ -77,13 +77,13 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
   const auto loss = loss_of_rows(spec, outputs, inputs);
   builder.output(names::kLoss, batch_mean(loss, builder.batch_info()));
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
-  return optimize_forward(std::move(builder).build());
+  return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
   GraphBuilder builder;
   apply_model(spec, Inputs(builder, fields));
-  return optimize_forward(std::move(builder).build());
+  return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 
 std::vector<Value> unreduced(std::span<const Value> values) {
