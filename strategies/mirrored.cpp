@@ -1,5 +1,7 @@
 #include "troupe/strategies/mirrored.hpp"
 
+#include <algorithm>
+
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -41,28 +43,38 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
-/// Returns the sum over the replicas of loss_is_finite, the first of `values`, then the sums of the gradients, the
-/// other values, which the hook computes for each bucket. With atomic_steps, all of them are behind a barrier.
+/// Returns the sums of the gradients, which the hook computes for each bucket. The first value of the result is the
+/// largest magnitude of these sums and of the sum of the magnitudes of the replicas: a hook may overflow where float32
+/// sums do not. With atomic_steps, all values are behind a barrier. The states of the hook change if the step is
+/// applied.
 std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
                                     std::int64_t replicas) {
-  std::vector<Value> reduced{all_reduce(scale(values[0], 1.0))};
+  std::vector<Value> reduced{values[0]};
+  GradientHook::NextStates next_states;
   const auto buckets = fill_buckets(values.subspan(1), options);
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const auto name = "hook/" + std::to_string(i);
     GraphBuilder::Scope scope(values[0].builder(), name);
-    const auto sums = options.hook->sum(buckets[i], {name, reduced.front(), replicas});
+    const auto sums = options.hook->sum(buckets[i], {name, &next_states, replicas});
     reduced.insert(reduced.end(), sums.begin(), sums.end());
   }
+  reduced.front() = all_reduce(scale(values[0], 1.0));
+  reduced.front() = largest_magnitude(reduced);
+  set_states(next_states, step_is_finite(reduced.front()));
   return options.atomic_steps ? behind_barrier(reduced, reduced) : reduced;
 }
 
+/// Returns the sums of `values`. The magnitude, the first of them, travels in the last bucket, because it exists last.
 std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<Value> reduced, sums;
-  for (const auto& bucket : fill_buckets(values, options)) {
+  auto buckets = fill_buckets(values.subspan(1), options);
+  buckets.back().push_back(values[0]);
+  for (const auto& bucket : buckets) {
     sums.push_back(all_reduce(pack(bucket)));
     const auto of_bucket = unpacked(sums.back(), bucket);
     reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
   }
+  std::ranges::rotate(reduced, reduced.end() - 1);
   return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
 }
 

@@ -94,12 +94,12 @@ class RowShard final : public Shard {
 
   void combine(const std::vector<int>& from) override {
     sums_.clear();
-    loss_is_finite_ = 0.0F;
+    magnitude_ = 0.0F;
     std::int64_t all_rows = 0;
     for (const int worker : from) all_rows += batch(worker).rows;
     for (std::size_t i = 0; i < from.size(); ++i) {
       add_gradients(static_cast<std::int32_t>(i), from[i], all_rows);
-      loss_is_finite_ += table_.lookup.loss_is_finite(gradients(from[i]));
+      magnitude_ += table_.lookup.magnitude(gradients(from[i]));
     }
     sums_.sum();
     if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
@@ -157,7 +157,7 @@ class RowShard final : public Shard {
     };
     for_each_row([width](const float* row, float* in_chunk) { std::copy_n(row, width, in_chunk); });
     const auto block = update_.gradients().mutable_data<float>();
-    block[0] = loss_is_finite_;
+    block[0] = magnitude_;
     auto* const gradients = block.data() + gradient_offset_;
     std::copy_n(sums_.gradient(first), count * width, gradients);
     std::fill(gradients + count * width, block.data() + block.size(), 0.0F);
@@ -174,7 +174,7 @@ class RowShard final : public Shard {
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;
-  float loss_is_finite_ = 0.0F;  // 0, or negative if a worker's loss in the update is not finite
+  float magnitude_ = 0.0F;  // sum of the magnitudes of the workers in the update; see ReplicaGradients
 };
 
 }  // namespace

@@ -13,8 +13,7 @@
 namespace troupe {
 
 /// The parameters of one shard and the program that updates them in place. Parameters travel in one flat block. A block
-/// of gradients begins with the scalar loss_is_finite: 0, or negative if the loss of a replica is not finite; see
-/// ReplicaGradients. pack_offsets() gives the offset of each value in a block.
+/// of gradients begins with the magnitude, a scalar that tells whether the gradients are finite; see ReplicaGradients. pack_offsets() gives the offset of each value in a block.
 class ShardUpdate {
  public:
   /// Name of the graph's input for the block of gradients. The graph's other input is the batch info.
@@ -48,7 +47,7 @@ class ShardUpdate {
   /// Copies the parameters from a block into the bound tensors.
   void unpack(const Tensor& block) const;
   /// Returns a block of gradients that holds the parameters in the older block `parameters_then` minus the current
-  /// ones, and `rows`, the number of batch rows that have made the change. loss_is_finite is 0.
+  /// ones, and `rows`, the number of batch rows that have made the change. The magnitude is 0.
   Tensor change_since(const Tensor& parameters_then, std::int64_t rows) const;
   /// The number of batch rows in a block from change_since().
   static std::int64_t rows_of_change(const Tensor& gradients);

@@ -45,7 +45,7 @@ TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows) {
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
                    const std::string& suffix) {
   GraphBuilder builder({.training = true, .seed = seed});
-  // The block of gradients begins with loss_is_finite; see ShardUpdate.
+  // The block of gradients begins with the magnitude; see ShardUpdate.
   std::vector<TensorInfo> infos{{Shape{}, DType::float32}};
   for (const auto& parameter : parameters) infos.push_back(parameter.info);
   const auto offsets = pack_offsets(infos);
@@ -63,7 +63,7 @@ Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::ve
     const auto* owner = owner_of(name, parameters);
     return owner != nullptr && owner->part_of ? owner->part_of->parameter : owner != nullptr ? owner->name : name;
   };
-  const auto apply_if = every_loss_is_finite(view_at(block, 0, {}));
+  const auto apply_if = step_is_finite(view_at(block, 0, {}));
   optimizer.renamed(name_of_whole).apply(targets, gradients, builder.batch_info(), apply_if);
   auto update = eliminate_dead_code(std::move(builder).build());
   expect_row_by_row(update, parameters);

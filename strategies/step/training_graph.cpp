@@ -51,9 +51,13 @@ std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   return order;
 }
 
-Value loss_flag(Value loss) {
-  GraphBuilder::Scope scope(loss.builder(), "loss_is_finite");
-  return all_finite(loss) - 1.0;
+/// Returns the largest magnitude of the gradients; a NaN if one of them has a NaN, or if the loss is not finite.
+Value magnitude_of(Value loss, std::span<const Value> gradient_of) {
+  GraphBuilder::Scope scope(loss.builder(), "magnitude");
+  // The loss times 0 is 0 if the loss is finite, else a NaN.
+  std::vector<Value> values{scale(loss, 0.0)};
+  values.insert(values.end(), gradient_of.begin(), gradient_of.end());
+  return largest_magnitude(values);
 }
 
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
@@ -106,15 +110,16 @@ std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& opt
   return trained;
 }
 
-ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further) {
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further) {
   std::vector<Value> parameters;
-  for (const auto id : trained_parameters(forward.graph(), optimizer)) parameters.push_back(forward.value(id));
+  for (const auto id : trained_parameters(forward.graph(), spec.optimizer)) parameters.push_back(forward.value(id));
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = forward.value(forward.graph().output(names::kLoss));
-  ReplicaGradients replica{loss_flag(loss)};
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);
+  ReplicaGradients replica{spec.check_finite ? magnitude_of(loss, gradient_of)
+                                             : forward.constant(Tensor::scalar(0.0F))};
   for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
     replica.parameters.push_back(parameters[i]);
     replica.gradients.push_back(gradient_of[i]);
@@ -123,23 +128,24 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer
   return replica;
 }
 
-Value every_loss_is_finite(Value sum) {
-  GraphBuilder::Scope scope(sum.builder(), "loss_is_finite");
-  return at_least(sum, 0.0);
+Value step_is_finite(Value sum) {
+  GraphBuilder::Scope scope(sum.builder(), "step_is_finite");
+  return at_most(sum, kLargestSum);
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
-  const auto replica = add_gradients(builder, spec.optimizer);
-  std::vector<Value> of_replica{replica.loss_is_finite};
+  const auto replica = add_gradients(builder, spec);
+  std::vector<Value> of_replica{replica.magnitude};
   of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());
   const auto reduced = reduce(of_replica);
   if (reduced.size() != of_replica.size())
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
-  const auto apply_if = every_loss_is_finite(reduced[0]);
+  const auto apply_if = step_is_finite(reduced[0]);
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
+  builder.output(names::kMagnitude, (1.0 - apply_if) * std::numeric_limits<float>::max());
   return eliminate_dead_code(std::move(builder).build());
 }
 

@@ -55,7 +55,8 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
                  TrainerOptions options)
     : runtime_(runtime),
       strategy_(strategy),
-      spec_{std::move(model), std::move(loss), std::move(optimizer), options.metrics, options.seed},
+      spec_{std::move(model), std::move(loss), std::move(optimizer),
+            options.metrics,  options.seed,    options.check_finite},
       options_(std::move(options)),
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
@@ -64,9 +65,10 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
 
 Trainer::~Trainer() = default;
 
-std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, const std::vector<Place>& replicas,
-                                              bool shared_steps) const {
-  return std::make_unique<MetricsLog>(static_cast<int>(replicas.size()), spec_, data.fields(), shared_steps);
+std::unique_ptr<MetricsLog> Trainer::training_log(const Dataset& data) const {
+  const ReportForm form{
+      .shared_steps = strategy_.shares_steps(), .by_replica = strategy_.decides_by_replica(), .magnitude = true};
+  return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields(), form);
 }
 
 PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs,
@@ -109,8 +111,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
-  return in_grain(strategy_.training_plan(request(data, make_log(data, strategy_.places())->sink_inputs())),
-                  options_.grain);
+  return in_grain(strategy_.training_plan(request(data, training_log(data)->sink_inputs())), options_.grain);
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
@@ -129,7 +130,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
-  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
+  auto log = training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
   if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
   const auto recordings = recordings_for(options, plan, data, *store_);
@@ -173,7 +174,7 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Re
 /// processes.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
   const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
-  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
+  auto log = training_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
   if (hash_of(plan) != status.plan_hash)
     throw Error("trainer",
@@ -238,7 +239,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
-  auto log = make_log(data, replicas);
+  auto log = std::make_unique<MetricsLog>(static_cast<int>(replicas.size()), spec_, data.fields());
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
   const auto spawned =

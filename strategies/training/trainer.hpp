@@ -32,6 +32,8 @@ struct TrainerOptions {
   /// The longest time in which an actor may complete no firing, which is one execution of its task; see
   /// WaitOptions::stall_limit. The time also limits every wait for another process.
   std::chrono::milliseconds stall_limit{60'000};
+  /// False: every step is applied, even if its loss or a gradient is not finite, which may make parameters NaN.
+  bool check_finite = true;
   /// If set, records every firing of an actor in a fit.
   std::shared_ptr<Trace> trace = nullptr;
   /// Runtimes with which this process runs the parts of all processes that the places of the strategy name: part 0 of a
@@ -120,8 +122,7 @@ class Trainer {
   Plan training_plan(const Dataset& data) const;
 
  private:
-  std::unique_ptr<MetricsLog> make_log(const Dataset& data, const std::vector<Place>& replicas,
-                                       bool shared_steps = true) const;
+  std::unique_ptr<MetricsLog> training_log(const Dataset& data) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& local_data, const BatchSource* batches, const FitOptions& options);

@@ -49,8 +49,8 @@ struct FitOptions {
   /// Called about ten times a second, and after on_epoch and on_pause. If it returns true, the fit ends, at the same
   /// step for all replicas.
   std::function<bool()> stop_requested = {};
-  /// A step whose loss is not finite makes no update. With `stop` it ends the fit with an Error, though a few later
-  /// steps may still be made; with `skip` the fit continues.
+  /// A step whose loss or gradients are not finite makes no update, unless TrainerOptions::check_finite is false. With
+  /// `stop` it ends the fit with an Error, though a few later steps may still be made; with `skip` the fit continues.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
   /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards that
   /// depend on the order of messages; see Recording. Empty: no file. Nothing is written if the fit fails.
