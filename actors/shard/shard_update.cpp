@@ -99,10 +99,10 @@ void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const 
   });
 }
 
-void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
+void ShardUpdate::apply(const Tensor& gradients, std::int64_t number, std::int64_t rows) {
   program_.bind(kGradients, gradients);
   try {
-    apply(number);
+    apply(number, rows);
   } catch (...) {
     program_.bind(kGradients, gradients_);
     throw;
@@ -110,8 +110,8 @@ void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
   program_.bind(kGradients, gradients_);
 }
 
-void ShardUpdate::apply(std::int64_t number) {
-  BatchInfo{0, 0, 0, number}.write(batch_info_);
+void ShardUpdate::apply(std::int64_t number, std::int64_t rows) {
+  BatchInfo{rows, rows, 0, number}.write(batch_info_);
   program_.run();
 }
 

@@ -53,6 +53,14 @@ void expect_each_once(const std::vector<PlacedParameter>& placed, std::span<cons
   for (std::size_t i = 0; i < parameters.size(); ++i) expect_whole(parameters[i], ranges[i], whole[i]);
 }
 
+/// True if a value with this shape that the update of a row-sparse parameter changes can only be the number of updates
+/// of the parameter: a scalar of an update by an op that counts.
+bool counts_updates(const Graph& update, const TensorInfo& info) {
+  return info.shape.rank() == 0 && std::ranges::all_of(update.nodes(), [](const Node& node) {
+           return node.op->kind != OpKind::update || node.is(kAdamUpdate);
+         });
+}
+
 /// Splits one training step; see split_training(). run() must be called once.
 class Splitter {
  public:
@@ -201,7 +209,7 @@ class Splitter {
           throw Error("optimizer", "accumulates or averages in every step, but of '" + rows.parameter.name +
                                        "' a shard gets the rows that are looked up");
       for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
-        if (!stored.rows)
+        if (!stored.rows && !counts_updates(rows.update, stored.parameter.info))
           throw Error("optimizer", "has the state '" + stored.parameter.ref.name + "', which is not one of rows");
     }
     for (const auto& group : split_.groups) expect_own_norm(group.update, split_.shards());

@@ -48,8 +48,8 @@ struct StoredValue {
 };
 
 /// Returns the values that an update changes, in the order of the sources of its graph. Optimizer state with the shape
-/// of a part is stored as the part's rows of the whole parameter's state. Other state of a part, such as a scalar, is
-/// stored as a value of its own.
+/// of a part is stored as the part's rows of the whole parameter's state. Other state of a part, such as the number of
+/// its updates, is stored as a copy of the whole parameter's state: the replica of the copy is the part's first row.
 std::vector<StoredValue> stored_values(const Graph& update, std::span<const TrainedParameter> parameters);
 
 /// Parameters, or rows of parameters, that one server holds and updates together. Workers compute the gradients of

@@ -76,13 +76,19 @@ std::vector<StoredValue> stored_values(const Graph& update, std::span<const Trai
     const auto& node = update.producer(id);
     PlanParameter parameter{{node.name, 0}, update.info(id), {}, node.initializer, node.trainable};
     const auto* owner = owner_of(node.name, parameters);
-    if (owner == nullptr || !owner->part_of || !(owner->info == parameter.info)) {
+    if (owner == nullptr || !owner->part_of) {
       stored.push_back({std::move(parameter)});
       continue;
     }
-    parameter.ref.name = owner->part_of->parameter + node.name.substr(owner->name.size());
-    parameter.info = owner->part_of->whole;
-    stored.push_back({std::move(parameter), owner->part_of->rows});
+    const auto& [whole_name, rows, whole] = *owner->part_of;
+    parameter.ref.name = whole_name + node.name.substr(owner->name.size());
+    if (!(owner->info == parameter.info)) {
+      parameter.ref.replica = static_cast<int>(rows.first);
+      stored.push_back({std::move(parameter)});
+      continue;
+    }
+    parameter.info = whole;
+    stored.push_back({std::move(parameter), rows});
   }
   return stored;
 }

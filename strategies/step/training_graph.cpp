@@ -103,9 +103,10 @@ std::vector<std::string> fields_read(const Graph& graph) {
 
 std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer) {
   auto trained = graph.sources(kParameter);
+  const auto read_by_loss = dependencies_of(graph, graph.output(names::kLoss));
   std::erase_if(trained, [&](ValueId id) {
     const auto& node = graph.producer(id);
-    return !node.trainable || !optimizer.trains(node.name);
+    return !node.trainable || !optimizer.trains(node.name) || !read_by_loss[id];
   });
   return trained;
 }

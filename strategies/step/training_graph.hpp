@@ -60,7 +60,9 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
 /// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
-/// The trainable parameters of a graph that the optimizer trains (Optimizer::trains), in the graph's order.
+/// The trainable parameters of a forward graph that the optimizer trains (Optimizer::trains) and on which the loss
+/// depends, in the graph's order. The optimizer changes no other parameter: weight decay and momentum, too, leave a
+/// parameter alone that the loss does not read.
 std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer);
 
 /// The values that the backward pass of one replica makes.
