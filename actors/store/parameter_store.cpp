@@ -126,14 +126,37 @@ void ParameterStore::forget(const std::string& name) {
   state_->start_values.erase(name);
 }
 
-TrainingPosition ParameterStore::position() const {
+TrainingPosition ParameterStore::position(const std::string& trainer) const {
   std::lock_guard lock(state_->mutex);
-  return state_->position;
+  const auto position = state_->positions.find(trainer);
+  return position == state_->positions.end() ? TrainingPosition{} : position->second;
 }
 
-void ParameterStore::set_position(const TrainingPosition& position) {
+void ParameterStore::set_position(const TrainingPosition& position, const std::string& trainer) {
   std::lock_guard lock(state_->mutex);
-  state_->position = position;
+  state_->positions[trainer] = position;
+}
+
+std::map<std::string, TrainingPosition> ParameterStore::positions() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->positions;
+}
+
+std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  auto entered = name;
+  if (name.empty()) {
+    const auto number = ++state_->unnamed_trainers;
+    entered = number == 1 ? kTrainer : kTrainer + ("_" + std::to_string(number));
+  }
+  if (!state_->trainers.insert(entered).second)
+    throw Error("trainer", "another trainer on the same parameters is named '" + entered + "'; give each its own name");
+  const auto leave = [state = state_.get()](const std::string* left) {
+    const std::unique_ptr<const std::string> owned(left);
+    std::lock_guard leaving(state->mutex);
+    state->trainers.erase(*owned);
+  };
+  return {new std::string(entered), leave};
 }
 
 std::string ParameterStore::hash(int replica) const {

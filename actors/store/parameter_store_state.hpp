@@ -92,7 +92,9 @@ struct ParameterStore::State {
   std::vector<std::string> trained;  // names in the order of note_order(); the store may lack some of the parameters
   std::map<std::string, Parameter> parameters;
   std::map<std::string, Version> start_values;
-  TrainingPosition position;
+  std::map<std::string, TrainingPosition> positions;  // by trainer
+  std::set<std::string> trainers;                     // names of the trainers that are registered
+  int unnamed_trainers = 0;                           // number of trainers without a name that have been registered
   /// Incremented when a copy may have got another tensor or other elements, and when a run borrows copies to write.
   std::uint64_t changes = 1;
 };

@@ -30,7 +30,7 @@ std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
 /// the number of steps of an update. Outputs: the batch info with the number of the update in place of the number of
 /// the step; a float32 scalar that is 1 in the last step of an update if there are accumulated rows, else 0.
 std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
-  inputs.expect_count(2);
+  inputs.expect_count(2, 2);
   inputs.expect_batch_info(0);
   inputs.expect_info(1, kScalar, "the accumulated rows");
   if (inputs.attributes.integer("steps") < 1) inputs.refuse("needs at least one step");

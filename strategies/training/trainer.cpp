@@ -49,6 +49,16 @@ void check_claimed(const ParameterStore& store, const Plan& plan) {
   }
 }
 
+/// Returns a number that tells the batches of one data set from those of another: a hash of the samples, their order
+/// and the batch size. If every process has samples of its own, the hash is of the form of the data, which is equal in
+/// all processes. Never 0.
+std::int64_t identity_of(const Dataset& data, std::uint64_t seed) {
+  auto text = "seed " + std::to_string(seed) + "\n";
+  if (data.layout().whole()) text += data.content();
+  for (const auto& field : data.fields()) text += to_string(field) + "\n";
+  return static_cast<std::int64_t>(hash_of_text(text) | 1U);
+}
+
 }  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
@@ -59,6 +69,7 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
             options.metrics,  options.seed,    options.check_finite},
       options_(std::move(options)),
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)),
+      name_(store_->enter_trainer(options_.name)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
       device_arrays_(std::make_shared<DeviceArrays>()),
       shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
@@ -133,7 +144,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   auto log = training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
   if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
-  const auto recordings = recordings_for(options, plan, data, *store_);
+  const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
@@ -151,10 +162,13 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
-  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
-                       data.layout().hash()};
-  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       hooks(options, recordings.record));
+  EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
+                 data.layout().hash()};
+  rows.identity = [data, seed = options_.seed] { return identity_of(data, seed); };
+  rows.steps_of_update = spec_.optimizer.steps_of_update();
+  const TrainingProgress progress{store_, *name_};
+  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, progress,
+                                       options_.stall_limit, hooks(options, recordings.record));
 }
 
 TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {

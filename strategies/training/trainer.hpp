@@ -43,12 +43,17 @@ struct TrainerOptions {
   std::vector<Runtime> other_parts = {};
   /// The processes of the job, which all run the same program; null: this process alone. Each process runs the actors
   /// whose places name its rank. All processes must make the same calls in the same order. Before a plan is spawned,
-  /// the parameters and the position of rank 0 are copied to all processes except expendable ones; see
-  /// Strategy::expendable().
+  /// the newest parameters and the position are copied to all processes except expendable ones, those of rank 0 if no
+  /// process has newer ones; see Strategy::expendable().
   std::shared_ptr<Cluster> cluster = nullptr;
-  /// The parameters to train, perhaps shared with another trainer, and the position from which training continues.
-  /// Null: the trainer makes a store, whose parameters are initialized by the seed.
+  /// The parameters to train, perhaps shared with other trainers. Null: the trainer makes a store, whose parameters are
+  /// initialized by the seed.
   std::shared_ptr<ParameterStore> parameters = nullptr;
+  /// The name under which the store keeps the position of this trainer: its number of steps, on which schedules and
+  /// random numbers depend, and its place in the data. A trainer continues from the position of its name. Empty: the
+  /// first trainer on the store is "trainer", the next ones, which begin at step 0, are "trainer_2" and so on. Two
+  /// trainers that exist at the same time must have different names.
+  std::string name = {};
   /// Metrics that are reported besides the loss. If not set: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
 };
@@ -67,10 +72,10 @@ class Trainer {
   ~Trainer();
 
   /// Trains on the data for options.epochs epochs. Steps and epochs are numbered over all fits. If the previous fit was
-  /// stopped within an epoch, this fit resumes that epoch at its next batch, provided that the data has the same number
-  /// of rows, batch size and shard layout; otherwise it begins a new epoch. Throws Error if an option is out of range
-  /// or there is no data. If a step fails, throws Error that names op, step and replica; the parameters are then those
-  /// before the failed step, or broken: see ParameterStore::recover().
+  /// stopped within an epoch, this fit resumes that epoch at its next batch, provided that the data has the same
+  /// samples, order, batch size and shard layout; otherwise it begins a new epoch. Throws Error if an option is out of
+  /// range or there is no data. If a step fails, throws Error that names op, step and replica; the parameters are then
+  /// those before the failed step, or broken: see ParameterStore::recover().
   FitResult fit(const Dataset& data, const FitOptions& options = {});
   /// Starts a fit and returns at once; see TrainingRun. The strategy and the trainer must outlive the run. Throws Error
   /// like fit(), and in an expendable process; see Strategy::expendable().
@@ -114,7 +119,9 @@ class Trainer {
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }
   const std::shared_ptr<ParameterStore>& shared_parameters() const { return store_; }
-  std::int64_t steps() const { return store_->position().step; }
+  std::int64_t steps() const { return store_->position(*name_).step; }
+  /// The name of the trainer in its store; see TrainerOptions::name.
+  const std::string& name() const { return *name_; }
   const TrainingSpec& spec() const { return spec_; }
   const Strategy& strategy() const { return strategy_; }
 
@@ -140,6 +147,7 @@ class Trainer {
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
+  std::shared_ptr<const std::string> name_;
   Stores stores_;                                // stores of all parts; store_ is the first
   std::shared_ptr<DeviceArrays> device_arrays_;  // copies of data sets on devices, shared by all plans
   std::unique_ptr<SharedTraining> shared_;
