@@ -79,6 +79,10 @@ class ParameterStore {
   /// copies. Throws Error if the value is null or has another shape or dtype than the parameter, or if the parameter is
   /// still in use.
   void set(const std::string& name, const Tensor& value);
+  /// Sets several parameters at once, each like the other set(): a ParameterReader reads the old values of all of them
+  /// or the new values of all of them. Sets none if it throws.
+  using NamedValues = std::vector<std::pair<std::string, Tensor>>;
+  void set(const NamedValues& values);
 
   /// A value with its number of updates.
   struct Version {

@@ -237,7 +237,7 @@ void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of
       throw Error("trainer", "the model has no parameter '" + *name_here + "'");
     named.emplace_back(*name_here, array);
   }
-  for (const auto& [name, array] : named) store_->set(name, array);
+  store_->set(named);
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {

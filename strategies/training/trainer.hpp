@@ -109,8 +109,8 @@ class Trainer {
   using ParameterNames = std::function<std::optional<std::string>(const std::string& name)>;
   /// Sets the named parameters; the others keep their values. Before the first plan is spawned, the values become start
   /// values, whose names and shapes are checked when a plan is spawned. Afterwards, throws Error if the model has no
-  /// parameter of a name; none is set then. Throws Error if a shape or dtype differs; the parameters that precede this
-  /// one in `arrays` are set then.
+  /// parameter of a name, or if a shape or dtype differs; none is set then. A Predictor uses the old values of all
+  /// parameters or the new values of all parameters.
   void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
 
   /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/tests/ops/cases/array.hpp"
@@ -17,6 +18,8 @@ class Trained {
   explicit Trained(const Optimizer& optimizer, bool with_flag = false)
       : Trained(graph_of(optimizer, with_flag), with_flag) {}
 
+  /// Sets the number of rows of the next batches.
+  void set_rows(std::int64_t rows) { rows_ = rows; }
   void set_flag(float flag) { flag_.mutable_data<float>()[0] = flag; }
   /// Copies of the parameters and then of the states.
   std::vector<Tensor> memory() const {
@@ -29,7 +32,7 @@ class Trained {
   void step(std::int64_t number, const std::vector<float>& da, float db) {
     std::ranges::copy(da, da_.mutable_data<float>().begin());
     db_.mutable_data<float>()[0] = db;
-    info_.mutable_data<std::int64_t>()[3] = number;
+    BatchInfo{.rows = rows_, .global_rows = rows_, .step = number}.write(info_);
     program_.run();
   }
 
@@ -66,6 +69,7 @@ class Trained {
   Tensor b_ = Tensor::from<float>({1, 1}, std::vector<float>{0.5F});
   Tensor da_{{2}, DType::float32}, db_{{1, 1}, DType::float32}, info_{{4}, DType::int64};
   Tensor flag_ = Tensor::scalar(1.0F);
+  std::int64_t rows_ = 1;
   std::vector<Tensor> states_;
   Program program_;
 };
