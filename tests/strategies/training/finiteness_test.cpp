@@ -21,7 +21,7 @@ namespace {
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// The field g, one number per row.
-Dataset rows_of(const std::vector<float>& g, std::int64_t batch) {
+Dataset rows_with(const std::vector<float>& g, std::int64_t batch) {
   return Dataset::from_arrays({{"g", Tensor::from<float>({static_cast<std::int64_t>(g.size()), 1}, g)}}).batch(batch);
 }
 
@@ -33,7 +33,7 @@ Value per_row(Value column) {
 }
 
 /// The loss of a row is w g, so that the gradient of w is the mean of g.
-Outputs linear(const Inputs& in) {
+Outputs times_w(const Inputs& in) {
   return mul(in["g"], parameter_w(in));
 }
 /// The loss of a row is sqrt((w g)^2): the gradient of w is a NaN where g is 0, though the loss is finite.
@@ -95,7 +95,7 @@ TEST_CASE("a gradient that is not finite makes no update, and the step is counte
     auto runtime = scheduled_runtime(1, 2);
     Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow, {.grain = grain});
     // The row with 0 is in the second batch.
-    const auto result = trainer.fit(rows_of({1, 1, 1, 0, 1, 1}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    const auto result = trainer.fit(rows_with({1, 1, 1, 0, 1, 1}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
     CHECK(w_of(trainer) == 0.5F);
     CHECK(result.epochs.at(0).training.steps == 3);
     CHECK(result.epochs.at(0).training.skipped_steps == 1);
@@ -108,7 +108,7 @@ TEST_CASE("a gradient that is not finite ends a fit that does not skip it, with 
     CAPTURE(name);
     auto runtime = scheduled_runtime(3, 2);
     Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow);
-    CHECK_THROWS_WITH(trainer.fit(rows_of({1, 1, 1, 0, 1, 1}, 2)), Contains("[gradient] ") && Contains("step 1"));
+    CHECK_THROWS_WITH(trainer.fit(rows_with({1, 1, 1, 0, 1, 1}, 2)), Contains("[gradient] ") && Contains("step 1"));
     CHECK(std::isfinite(w_of(trainer)));
     CHECK(trainer.parameters().broken().empty());
   }
@@ -119,25 +119,25 @@ TEST_CASE("a sum of gradients that a hook or float32 cannot hold makes no update
   auto runtime = scheduled_runtime(5, 2);
   SECTION("float16 of each gradient") {
     const Mirrored strategy(places, {.hook = gradient_hook_of("float16")});
-    Trainer trainer(runtime, strategy, linear, Sgd{.lr = 1e-5}, kLossOfRow);
-    const auto result = trainer.fit(rows_of({1e5F, 1e5F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1e-5}, kLossOfRow);
+    const auto result = trainer.fit(rows_with({1e5F, 1e5F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
     CHECK(w_of(trainer) == Approx(-0.01));
     CHECK(result.epochs.at(0).training.skipped_steps == 1);
   }
   SECTION("float16 of the sum") {
     const Mirrored strategy(places, {.hook = gradient_hook_of("float16")});
-    Trainer trainer(runtime, strategy, linear, Sgd{.lr = 1e-5}, kLossOfRow);
-    trainer.fit(rows_of({8e4F, 8e4F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1e-5}, kLossOfRow);
+    trainer.fit(rows_with({8e4F, 8e4F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
     CHECK(w_of(trainer) == Approx(-0.01));
   }
   SECTION("the sum of two servers' workers, in float32") {
     const ParameterServer strategy(places, {Place{}}, ConsistencyRule::synchronous(2));
-    Trainer trainer(runtime, strategy, linear, Sgd{.lr = 1e-38}, kLossOfRow);
+    Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1e-38}, kLossOfRow);
     const auto result =
-        trainer.fit(rows_of({3.4e38F, 3.4e38F, 1e38F, 1e38F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+        trainer.fit(rows_with({3.4e38F, 3.4e38F, 1e38F, 1e38F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
     CHECK(w_of(trainer) == Approx(-1.0));
     CHECK(result.epochs.at(0).training.skipped_steps == 1);
-    CHECK_THROWS_WITH(trainer.fit(rows_of({3.4e38F, 3.4e38F}, 2)), Contains("[gradient] the largest magnitudes"));
+    CHECK_THROWS_WITH(trainer.fit(rows_with({3.4e38F, 3.4e38F}, 2)), Contains("[gradient] the largest magnitudes"));
   }
 }
 
@@ -150,8 +150,8 @@ TEST_CASE("a hook may send integers, and loses no NaN") {
                                         ServerOptions{.hook = hook})};
   for (const auto& strategy : strategies) {
     auto runtime = scheduled_runtime(7, 2);
-    Trainer trainer(runtime, *strategy, linear, Sgd{.lr = 1.0}, kLossOfRow);
-    trainer.fit(rows_of({4, 2, kNaN, 2, 2, 2}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    Trainer trainer(runtime, *strategy, times_w, Sgd{.lr = 1.0}, kLossOfRow);
+    trainer.fit(rows_with({4, 2, kNaN, 2, 2, 2}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
     CHECK(w_of(trainer) == -5.0F);
   }
 }
@@ -159,10 +159,10 @@ TEST_CASE("a hook may send integers, and loses no NaN") {
 TEST_CASE("a worker of local SGD skips its own part of a step, and the metrics count the parts that were applied") {
   const LocalSgd strategy(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 1});
   auto runtime = scheduled_runtime(9, 2);
-  Trainer trainer(runtime, strategy, linear, Sgd{.lr = 1.0}, kLossOfRow);
+  Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1.0}, kLossOfRow);
   std::vector<StepMetrics> steps;
   const auto result = trainer.fit(
-      rows_of({kNaN, 1}, 2),
+      rows_with({kNaN, 1}, 2),
       {.on_step = [&](const StepMetrics& step) { steps.push_back(step); }, .on_non_finite_loss = NonFiniteLoss::skip});
   // The copy of worker 0 stays 0 and that of worker 1 becomes -1; the server takes the mean over their rows.
   CHECK(w_of(trainer) == -0.5F);
@@ -176,7 +176,7 @@ TEST_CASE("workers of asynchronous servers decide for themselves") {
   const ParameterServer strategy(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
   auto runtime = scheduled_runtime(11, 2);
   Trainer trainer(runtime, strategy, root, Sgd{.lr = 0.25}, kLossOfRow);
-  const auto result = trainer.fit(rows_of({1, 1, 0, 1, 1, 1}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+  const auto result = trainer.fit(rows_with({1, 1, 0, 1, 1, 1}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
   CHECK(std::isfinite(w_of(trainer)));
   CHECK(result.epochs.at(0).training.skipped_steps >= 1);
 }
@@ -186,7 +186,7 @@ TEST_CASE("the decision can be switched off") {
     CAPTURE(name);
     auto runtime = scheduled_runtime(13, 2);
     Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow, {.check_finite = false});
-    const auto result = trainer.fit(rows_of({1, 0}, 2));
+    const auto result = trainer.fit(rows_with({1, 0}, 2));
     CHECK(std::isnan(w_of(trainer)));
     CHECK(result.epochs.at(0).training.skipped_steps == 0);
   }
