@@ -192,7 +192,7 @@ class RowShard final : public Shard {
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;
-  float magnitude_ = 0.0F;  // sum of the magnitudes of the workers in the update; see ReplicaGradients
+  float magnitude_ = 0.0F;  // sum of the magnitudes of the workers in the update; see magnitude_of()
 };
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace troupe {
 
 /// The parameters of one shard and the program that updates them in place. Parameters travel in one flat block. A block
-/// of gradients begins with the magnitude, a scalar that tells whether the gradients are finite; see ReplicaGradients.
+/// of gradients begins with the magnitude, a scalar that tells whether the gradients are finite; see magnitude_of().
 /// pack_offsets() gives the offset of each value in a block.
 class ShardUpdate {
  public:

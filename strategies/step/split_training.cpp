@@ -79,18 +79,18 @@ class Splitter {
     for (const auto id : builder.graph().sources(kInput))
       for (const auto& parameter : looked_up_)
         if (builder.graph().producer(id).name == names::rows_of(parameter.name)) rows.push_back(builder.value(id));
-    auto replica = add_gradients(builder, spec_, rows);
+    const auto replica = add_gradients(builder, spec_, rows);
+    magnitude_ = magnitude_of(replica, spec_);
     auto parameters = parameters_of(replica);
     placed_ = place(parameters);
     expect_each_once(placed_, parameters);
     add_groups(replica, parameters);
-    if (hook_ != nullptr) encode_groups(replica);
+    if (hook_ != nullptr) encode_groups();
     for (std::size_t g = 0; g < blocks_.size(); ++g) {
-      blocks_[g].insert(blocks_[g].begin(),
-                        hook_ != nullptr ? not_finite(replica, blocks_[g].front().dtype()) : replica.magnitude);
+      blocks_[g].insert(blocks_[g].begin(), hook_ != nullptr ? not_finite(blocks_[g].front().dtype()) : magnitude_);
       builder.output(names::gradients_of(g), hook_ != nullptr ? concat(blocks_[g], 0) : pack(blocks_[g]));
     }
-    builder.output(names::kMagnitude, replica.magnitude);
+    builder.output(names::kMagnitude, magnitude_);
     for (std::size_t i = 0; i < looked_up_.size(); ++i) {
       builder.output(names::row_gradients_of(looked_up_[i].name), row_gradients(replica, i));
       add_looked_up(parameters, i);
@@ -141,12 +141,12 @@ class Splitter {
   /// Replaces each block of gradients by the hook's encoding, and sets ParameterGroup::decode of its group. The
   /// magnitude of the replica becomes that of the gradients before and after encoding: a hook may lose a NaN, or make
   /// numbers that are not finite.
-  void encode_groups(ReplicaGradients& replica) {
+  void encode_groups() {
     GradientHook::NextStates next_states;
-    std::vector<Value> checked{replica.magnitude};
+    std::vector<Value> checked{magnitude_};
     for (std::size_t g = 0; g < blocks_.size(); ++g) {
       const auto name = "hook/" + std::to_string(g);
-      GraphBuilder::Scope scope(replica.magnitude.builder(), name);
+      GraphBuilder::Scope scope(magnitude_.builder(), name);
       std::vector<Shape> shapes;
       for (const auto& gradient : blocks_[g]) shapes.push_back(gradient.shape());
       const auto encoded = hook_->encode(blocks_[g], {name, &next_states});
@@ -155,15 +155,13 @@ class Splitter {
       checked.insert(checked.end(), decoded.begin(), decoded.end());
       blocks_[g] = {encoded};
     }
-    if (spec_.check_finite) replica.magnitude = largest_magnitude(checked);
-    set_states(next_states, step_is_finite(replica.magnitude));
+    if (spec_.check_finite) magnitude_ = largest_magnitude(checked);
+    set_states(next_states, step_is_finite(magnitude_));
   }
 
   /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is at most
   /// kLargestSum, else 1, because any dtype has these numbers.
-  static Value not_finite(const ReplicaGradients& replica, DType dtype) {
-    return cast(reshape(1.0 - step_is_finite(replica.magnitude), Shape{1}), dtype);
-  }
+  Value not_finite(DType dtype) const { return cast(reshape(1.0 - step_is_finite(magnitude_), Shape{1}), dtype); }
 
   /// Returns the graph that decodes not_finite() and an encoding into a block of gradients; see ParameterGroup::decode.
   Graph decoder(const TensorInfo& encoded, const std::vector<Shape>& shapes) const {
@@ -183,7 +181,7 @@ class Splitter {
   Value row_gradients(const ReplicaGradients& replica, std::size_t i) const {
     const auto& lookup = looked_up_[i].lookup;
     const auto gradients = reshape(replica.further[i], {kBatch, lookup.indices_per_row() * lookup.width()});
-    const auto magnitude = broadcast_to(reshape(replica.magnitude, {1, 1}), slice(gradients, 1, 0, 1));
+    const auto magnitude = broadcast_to(reshape(magnitude_, {1, 1}), slice(gradients, 1, 0, 1));
     return concat(std::vector{gradients, magnitude}, 1);
   }
 
@@ -254,6 +252,7 @@ class Splitter {
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;
+  Value magnitude_;                         // of the worker; see magnitude_of()
   std::vector<std::vector<Value>> blocks_;  // by group, the gradients or the hook's encoding of them
   SplitTraining split_;
 };

@@ -90,7 +90,7 @@ struct SplitTraining {
   /// The trained parameters, in the model's order.
   std::vector<TrainedParameter> parameters;
   /// The forward graph and the gradients, without all_reduce ops. For each group g the output gradients_of(g) is a flat
-  /// block: the magnitude, see ReplicaGradients, then the gradients of the group's parameters; or, with a hook, 0 if
+  /// block: the magnitude, see magnitude_of(), then the gradients of the group's parameters; or, with a hook, 0 if
   /// the gradients are finite, else 1, and the hook's encoding of these gradients. The output names::kMagnitude is the
   /// magnitude. A parameter that is split over groups is concatenated
   /// from its parts, which are parameters of this graph. For each parameter of `looked_up` there are the input

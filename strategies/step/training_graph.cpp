@@ -51,13 +51,26 @@ std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   return order;
 }
 
-/// Returns the largest magnitude of the gradients; a NaN if one of them has a NaN, or if the loss is not finite.
-Value magnitude_of(Value loss, std::span<const Value> gradient_of) {
-  GraphBuilder::Scope scope(loss.builder(), "magnitude");
-  // The loss times 0 is 0 if the loss is finite, else a NaN.
-  std::vector<Value> values{scale(loss, 0.0)};
-  values.insert(values.end(), gradient_of.begin(), gradient_of.end());
+/// Returns 0 if the loss is finite, else a NaN.
+Value check_of(Value loss) {
+  GraphBuilder::Scope scope(loss.builder(), "loss_check");
+  return scale(loss, 0.0);
+}
+
+/// Returns the largest magnitude of the first value and the others.
+Value largest_of(Value first, std::span<const Value> others) {
+  GraphBuilder::Scope scope(first.builder(), "magnitude");
+  std::vector<Value> values{first};
+  values.insert(values.end(), others.begin(), others.end());
   return largest_magnitude(values);
+}
+
+/// Throws Error unless the first reduced value depends on all gradients: it decides whether they are finite.
+void expect_all_checked(const Graph& graph, Value first, std::span<const Value> gradient_of) {
+  const auto checked = dependencies_of(graph, first.id());
+  for (const auto& gradient : gradient_of)
+    if (!checked[gradient.id()])
+      throw Error("strategy", "the first value that it reduces must be the sum of largest_magnitude() of all values");
 }
 
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
@@ -91,7 +104,9 @@ Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& field
 }
 
 std::vector<Value> unreduced(std::span<const Value> values) {
-  return {values.begin(), values.end()};
+  std::vector<Value> all(values.begin(), values.end());
+  all.front() = largest_of(values.front(), values.subspan(1));
+  return all;
 }
 
 std::vector<std::string> fields_read(const Graph& graph) {
@@ -129,6 +144,13 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, 
   return replica;
 }
 
+Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec) {
+  if (!spec.check_finite) return replica.loss_check;
+  auto all = replica.gradients;
+  all.insert(all.end(), replica.further.begin(), replica.further.end());
+  return largest_of(replica.loss_check, all);
+}
+
 Value step_is_finite(Value sum) {
   GraphBuilder::Scope scope(sum.builder(), "step_is_finite");
   return at_most(sum, kLargestSum);
@@ -137,13 +159,17 @@ Value step_is_finite(Value sum) {
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
   const auto replica = add_gradients(builder, spec);
-  std::vector<Value> of_replica{replica.magnitude};
+  std::vector<Value> of_replica{replica.loss_check};
   of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());
   const auto reduced = reduce(of_replica);
   if (reduced.size() != of_replica.size())
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
-  const auto apply_if = step_is_finite(reduced[0]);
+  Value apply_if = builder.constant(Tensor::scalar(1.0F));
+  if (spec.check_finite) {
+    expect_all_checked(builder.graph(), reduced[0], replica.gradients);
+    apply_if = step_is_finite(reduced[0]);
+  }
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
   builder.output(names::kMagnitude, (1.0 - apply_if) * std::numeric_limits<float>::max());

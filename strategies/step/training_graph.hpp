@@ -67,9 +67,8 @@ std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& opt
 
 /// The values that the backward pass of one replica makes.
 struct ReplicaGradients {
-  /// A scalar: the largest magnitude of all gradients; a NaN if one of them has a NaN or the loss is not finite. See
-  /// step_is_finite(). 0 if TrainingSpec::check_finite is false.
-  Value magnitude;
+  /// A scalar: 0 if the loss is finite, else a NaN. 0 if TrainingSpec::check_finite is false.
+  Value loss_check;
   /// The trained parameters and their gradients, in the order in which the backward pass makes the gradients.
   std::vector<Value> parameters, gradients;
   /// The gradients of the values that were passed to add_gradients() as `further`, in the same order.
@@ -80,22 +79,27 @@ struct ReplicaGradients {
 /// `further`. Throws Error if there are neither.
 ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {});
 
+/// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; a NaN if one of
+/// them has a NaN or the loss is not finite. 0 if TrainingSpec::check_finite is false.
+Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec);
+
 /// The largest sum, over the replicas, of the magnitudes of gradients with which a step is applied: half the largest
 /// finite float32. The bound implies that the sums of the gradients are finite, so replicas can decide before the sums
 /// exist. All replicas and servers take the same decision, since they compare the same number.
 inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
 
 /// Returns the flag that updates read: 1 if the losses and gradients of all replicas are finite, else 0, with which
-/// updates change nothing. `sum` must be the sum of magnitude (ReplicaGradients) over all replicas; the flag is 1 if it
+/// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if it
 /// is at most kLargestSum.
 Value step_is_finite(Value sum);
 
-/// Maps the values of one replica, which are float32 of any shape, to their sums over all replicas, in the same order.
-/// The first value is the magnitude, see ReplicaGradients, which the backward pass makes last; then come the gradients
-/// in the order in which the backward pass makes them.
+/// Maps the values of one replica, which are float32 of any shape, to values that are equal on all replicas. The first
+/// value, a scalar that is 0 if the loss of the replica is finite and else a NaN, becomes the sum over the replicas of
+/// largest_magnitude() of all values of the replica. The other values, the gradients in the order in which the backward
+/// pass makes them, become their sums.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
-/// The ReduceGradients for one replica: returns the values unchanged.
+/// The ReduceGradients for one replica: returns the largest magnitude of the values, and the gradients unchanged.
 std::vector<Value> unreduced(std::span<const Value> values);
 
 /// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
