@@ -27,6 +27,9 @@ class Strategy {
   Replica replica_at(int number) const;
   /// True if every replica computes a part of each training step. False: one replica computes a whole step.
   virtual bool shares_steps() const { return true; }
+  /// True if a replica applies its part of a step although the loss or the gradients of another replica are not finite,
+  /// so that a step may be applied in part. False: all replicas decide together.
+  virtual bool decides_by_replica() const { return false; }
   /// The number of rows of a training step, for batches of `batch_rows` rows. By default a step is a batch if replicas
   /// share steps, else it has as many rows as the first of num_replicas_in_sync() parts of a batch.
   virtual std::int64_t step_rows(std::int64_t batch_rows) const;

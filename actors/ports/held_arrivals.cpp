@@ -16,6 +16,10 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
 
 }  // namespace
 
+bool share_memory(const Tensor& a, const Tensor& b) {
+  return overlap(memory_of(a), memory_of(b));
+}
+
 void HeldArrivals::add(std::uint32_t input, const Arrival& arrival) {
   held_.push_back({{input, arrival.slot}, memory_of(arrival.tensor)});
 }

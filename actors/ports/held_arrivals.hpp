@@ -9,6 +9,9 @@
 
 namespace troupe {
 
+/// Whether some bytes belong to both tensors. False if one of them is null.
+bool share_memory(const Tensor& a, const Tensor& b);
+
 /// The tensors that an actor with its own firing rule (FiringRule::own) has taken from its inputs and has not yet
 /// returned to their producers.
 class HeldArrivals {

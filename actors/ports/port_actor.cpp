@@ -19,8 +19,29 @@ Tensor PortActor::initial_token(std::uint32_t output) {
                                   "initial_token()");
 }
 
+std::uint32_t PortActor::expect_input(std::uint32_t input) const {
+  if (input < inputs()) return input;
+  throw Error(name_in_plan(),
+              "has " + std::to_string(inputs()) + " inputs, so none has the number " + std::to_string(input));
+}
+
+std::uint32_t PortActor::expect_output(std::uint32_t output) const {
+  if (output < outputs()) return output;
+  throw Error(name_in_plan(),
+              "has " + std::to_string(outputs()) + " outputs, so none has the number " + std::to_string(output));
+}
+
+bool PortActor::was_refused(std::uint32_t output, std::uint32_t slot) const {
+  const auto slots = ports_.slots(expect_output(output));
+  if (slot >= slots)
+    throw Error(name_in_plan(), "output " + std::to_string(output) + " has " + std::to_string(slots) +
+                                    " slots, so none has the number " + std::to_string(slot));
+  return ports_.was_refused(output, slot);
+}
+
 Arrival PortActor::take(std::uint32_t input) {
-  if (!ports_.has(input)) throw Error(name_in_plan(), "input " + std::to_string(input) + " holds no tensor");
+  if (!ports_.has(expect_input(input)))
+    throw Error(name_in_plan(), "input " + std::to_string(input) + " holds no tensor");
   auto arrival = ports_.take(input);
   held_.add(input, arrival);
   return arrival;
@@ -37,11 +58,12 @@ void PortActor::refuse(std::uint32_t input, Arrival& arrival) {
 }
 
 void PortActor::drop_held(std::uint32_t input, const Arrival& arrival) {
+  expect_input(input);
   if (!held_.remove(input, arrival)) throw Error(name_in_plan(), "returned a tensor that it did not hold");
 }
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
-  ports_.expect_planned(output, tensor, name_in_plan());
+  ports_.expect_planned(expect_output(output), tensor, name_in_plan());
   return send_by_rule(output, tensor, nullptr, step);
 }
 
@@ -51,7 +73,8 @@ std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& fa
 
 std::uint32_t PortActor::send_by_rule(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure,
                                       std::int64_t step) {
-  if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
+  if (!ports_.has_free(expect_output(output)))
+    throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   held_.note_sent(tensor);
   const auto slot = send_slot(output, tensor, failure, step);
   // An actor with its own firing rule publishes the highest step that it has sent.
@@ -239,6 +262,16 @@ void PortActor::fire_once() {
   status_->count_firing();
 }
 
+/// Throws Error if an output shares memory with an input: the producer of the input overwrites this memory once the
+/// input is returned to it, while consumers may still read the output.
+void PortActor::expect_own_memory(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
+  for (std::uint32_t o = 0; o < outputs.size(); ++o)
+    for (std::uint32_t i = 0; i < inputs.size(); ++i)
+      if (share_memory(inputs[i], outputs[o]) && ports_.input_wire(i).producer.actor != caf::actor(this))
+        throw Error(name_in_plan(), "output " + std::to_string(o) + " shares memory with input " + std::to_string(i) +
+                                        ", which is returned to its producer after fire(): send a clone() of it");
+}
+
 FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   try {
     try {
@@ -248,6 +281,7 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
     }
     for (std::uint32_t i = 0; i < outputs.size(); ++i)
       if (!ports_.output_wire(i).consumers.empty()) ports_.expect_planned(i, outputs[i], name_in_plan());
+    expect_own_memory(inputs, outputs);
     return nullptr;
   } catch (...) {
     auto failure = failure_now();

@@ -32,9 +32,10 @@ class PortActor : public Participant {
 
   /// Computes the outputs of one step. Each element of `outputs` must be set to a tensor of the shape and dtype in the
   /// plan; an output without consumers may stay unset. The inputs are returned to their producers after the call: clone
-  /// a tensor to keep it longer. An exception fails the step: the actor reports it to the supervisor, and the consumers
-  /// get a failure in place of the outputs. EndRun, thrown once the outputs are set, completes the step and ends the
-  /// run. If an input carries a failure, fire() is not called and the outputs carry the same failure.
+  /// a tensor to keep it longer, or to send it. An output that shares memory with an input fails the step, unless this
+  /// actor is the producer of the input. An exception fails the step: the actor reports it to the supervisor, and the
+  /// consumers get a failure in place of the outputs. EndRun, thrown once the outputs are set, completes the step and
+  /// ends the run. If an input carries a failure, fire() is not called and the outputs carry the same failure.
   virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
   /// For sources: whether the source has data for this step. The first step of a run is RunInfo::first_step.
   virtual bool has_step(std::int64_t /*step*/) { return true; }
@@ -60,7 +61,9 @@ class PortActor : public Participant {
   /// place of that tensor. The default throws Error.
   virtual Tensor initial_token(std::uint32_t output);
 
-  bool has(std::uint32_t input) const { return ports_.has(input); }
+  // The functions with a number of an input, an output or a slot throw Error if there is none of that number.
+
+  bool has(std::uint32_t input) const { return ports_.has(expect_input(input)); }
   Arrival take(std::uint32_t input);
   /// Returns a taken tensor to its producer; drop all other handles to the tensor first. Throws Error if the actor does
   /// not hold the tensor.
@@ -70,12 +73,12 @@ class PortActor : public Participant {
   void refuse(std::uint32_t input, Arrival& arrival);
   /// Whether no more tensors arrive at the input in this run and all that arrived have been taken. On an edge with
   /// initial tokens, the last InputWire::initial_tokens tensors need not be taken: the next run begins with them.
-  bool ended(std::uint32_t input) const { return ports_.drained(input); }
+  bool ended(std::uint32_t input) const { return ports_.drained(expect_input(input)); }
   /// Whether the input has ended because the process of its producer was lost.
-  bool lost(std::uint32_t input) const { return ports_.lost(input); }
-  bool has_free(std::uint32_t output) const { return ports_.has_free(output); }
+  bool lost(std::uint32_t input) const { return ports_.lost(expect_input(input)); }
+  bool has_free(std::uint32_t output) const { return ports_.has_free(expect_output(output)); }
   /// For on_slot_free(): whether a consumer has refused the tensor that the slot carried last; see refuse().
-  bool was_refused(std::uint32_t output, std::uint32_t slot) const { return ports_.was_refused(output, slot); }
+  bool was_refused(std::uint32_t output, std::uint32_t slot) const;
   /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again. Throws Error
   /// if the output has no free slot, if the tensor is null, or if the output has consumers and shape or dtype differ
   /// from the plan.
@@ -135,6 +138,8 @@ class PortActor : public Participant {
   void work() final;
   bool is_watched() const final { return false; }
 
+  std::uint32_t expect_input(std::uint32_t input) const;
+  std::uint32_t expect_output(std::uint32_t output) const;
   void drop_held(std::uint32_t input, const Arrival& arrival);
   std::uint32_t send_by_rule(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure, std::int64_t step);
   std::uint32_t send_slot(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure, std::int64_t step);
@@ -144,6 +149,7 @@ class PortActor : public Participant {
   bool is_source() const;
   bool may_fire_now();
   void fire_once();
+  void expect_own_memory(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void end_with_inputs();
   void fail();

@@ -124,6 +124,7 @@ class Ports {
   void drain(std::uint32_t input);
 
   bool has_free(std::uint32_t output) const { return outputs_[output].slots.has_free(); }
+  std::uint32_t slots(std::uint32_t output) const { return outputs_[output].slots.capacity(); }
   std::uint32_t free_slots(std::uint32_t output) const { return outputs_[output].slots.free_count(); }
   /// Whether a consumer has refused the tensor that a slot carried last, that is, has returned it unused. The slot must
   /// be free.

@@ -17,7 +17,7 @@ void RowLookup::expect_filled(const Tensor& tensor, std::int64_t rows, const std
     throw Error(receiver, "got " + to_string(tensor) + " for " + std::to_string(rows) + " rows of the parameter");
 }
 
-float RowLookup::loss_is_finite(const Tensor& gradients) const {
+float RowLookup::magnitude(const Tensor& gradients) const {
   return gradients.elements() == 0 ? 0.0F
                                    : gradients.data<float>()[static_cast<std::size_t>(indices_per_row() * width())];
 }

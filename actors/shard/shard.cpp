@@ -162,7 +162,9 @@ void Shard::update(std::vector<int> from) {
   const auto number = protocol_.version() - 1;
   try {
     combine(from);
-    update_parameters([&] { apply(number); });
+    std::int64_t rows = 0;
+    for (const auto worker : from) rows += rows_of(worker);
+    update_parameters([&] { apply(number, rows); });
   } catch (...) {
     fail_with_exception();
   }

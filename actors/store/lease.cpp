@@ -102,7 +102,8 @@ ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vec
 }
 
 ParameterReader::Access ParameterReader::access() {
-  std::lock_guard lock(store_->state_->mutex);
+  std::unique_lock lock(store_->state_->mutex);
+  store_->state_->wait_for_writers(lock);
   // borrow() increments `changes` when it lends copies to a writer. If `changes` is unchanged, no run writes to the
   // copies.
   if (seen_changes_ != store_->state_->changes) {

@@ -70,17 +70,14 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
 }
 
 void ParameterStore::set(const std::string& name, const Tensor& value) {
+  set(NamedValues{{name, value}});
+}
+
+void ParameterStore::set(const NamedValues& values) {
   std::unique_lock lock(state_->mutex);
-  if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
-  std::int64_t updates = 0;
-  if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) {
-    const auto& [info, trainable, copies, per_replica] = entry->second;
-    if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
-      throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
-    for (const auto& [replica, copy] : copies) updates = std::max(updates, copy.counter->updates());
-    ++updates;
-  }
-  state_->adopt(lock, name, {updates, value});
+  std::vector<std::pair<std::string, Version>> versions;
+  for (const auto& [name, value] : values) versions.emplace_back(name, state_->next_version(name, value));
+  state_->adopt(lock, versions);
 }
 
 std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
@@ -102,7 +99,7 @@ std::optional<std::int64_t> ParameterStore::newest_updates(const std::string& na
 
 void ParameterStore::adopt(const std::string& name, const Version& version) {
   std::unique_lock lock(state_->mutex);
-  state_->adopt(lock, name, version);
+  state_->adopt(lock, {{name, version}});
 }
 
 std::vector<std::string> ParameterStore::names() const {
@@ -126,14 +123,37 @@ void ParameterStore::forget(const std::string& name) {
   state_->start_values.erase(name);
 }
 
-TrainingPosition ParameterStore::position() const {
+TrainingPosition ParameterStore::position(const std::string& trainer) const {
   std::lock_guard lock(state_->mutex);
-  return state_->position;
+  const auto position = state_->positions.find(trainer);
+  return position == state_->positions.end() ? TrainingPosition{} : position->second;
 }
 
-void ParameterStore::set_position(const TrainingPosition& position) {
+void ParameterStore::set_position(const TrainingPosition& position, const std::string& trainer) {
   std::lock_guard lock(state_->mutex);
-  state_->position = position;
+  state_->positions[trainer] = position;
+}
+
+std::map<std::string, TrainingPosition> ParameterStore::positions() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->positions;
+}
+
+std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  auto entered = name;
+  if (name.empty()) {
+    const auto number = ++state_->unnamed_trainers;
+    entered = number == 1 ? kTrainer : kTrainer + ("_" + std::to_string(number));
+  }
+  if (!state_->trainers.insert(entered).second)
+    throw Error("trainer", "another trainer on the same parameters is named '" + entered + "'; give each its own name");
+  const auto leave = [state = state_.get()](const std::string* left) {
+    const std::unique_ptr<const std::string> owned(left);
+    std::lock_guard leaving(state->mutex);
+    state->trainers.erase(*owned);
+  };
+  return {new std::string(entered), leave};
 }
 
 std::string ParameterStore::hash(int replica) const {

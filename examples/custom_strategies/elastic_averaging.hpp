@@ -83,6 +83,7 @@ class ElasticAveraging final : public troupe::Strategy {
     set_forward_places({replicas.at(0)});
   }
 
+  bool decides_by_replica() const override { return true; }
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
     const int count = num_replicas_in_sync();
     auto plan = empty_plan(request, count);

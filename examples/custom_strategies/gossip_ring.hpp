@@ -43,6 +43,7 @@ class GossipRing final : public troupe::Strategy {
  public:
   explicit GossipRing(const std::vector<troupe::Place>& replicas) : Strategy(replicas) {}
 
+  bool decides_by_replica() const override { return true; }
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
     const int count = num_replicas_in_sync();
     auto plan = empty_plan(request, count);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/data/array_hashes.hpp"
 #include "troupe/ops/data/data_sharding.hpp"
 #include "troupe/ops/data/field.hpp"
 
@@ -145,7 +146,8 @@ class Dataset {
 
   /// Returns a text with the number of rows, the batch size, the shuffle buffer and the streams, and for each field its
   /// dtype, shape and scaling and a hash of its samples. Processes compare these texts to check that they have the same
-  /// data. If a function writes the field, the hash is of at most 4 of its rows.
+  /// data. If a function writes the field, the hash is of at most 4 of its rows. Other fields are hashed in the first
+  /// call; the arrays must not change afterwards.
   std::string content() const;
 
   /// True if the order of the samples differs from epoch to epoch.
@@ -195,6 +197,7 @@ class Dataset {
   std::int64_t times_ = 0;  // elements of a window; 0 without windows
   DataSharding sharding_ = DataSharding::automatic;
   ShardLayout layout_;
+  std::shared_ptr<ArrayHashes> hashes_ = std::make_shared<ArrayHashes>();  // shared with copies of the data set
 };
 
 }  // namespace troupe

@@ -57,10 +57,11 @@ std::string Dataset::content() const {
   text << rows_ << " rows, batches of " << batch_ << ", shuffle buffer " << shuffle_buffer_ << ", streams " << streams_
        << "\n";
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    Hash hash;
+    std::string content;
     if (const auto field = stored(i)) {
-      hash.add_bytes(field->rows.raw(), field->rows.bytes());
+      content = hashes_->of(field->rows);
     } else {
+      Hash hash;
       const auto& info = fields()[i].info;
       const Tensor row(info.shape.with_rows(1), info.dtype);
       for (const auto sample : {std::int64_t{0}, rows_ / 3, rows_ / 2, rows_ - 1}) {
@@ -69,9 +70,10 @@ std::string Dataset::content() const {
         gather({&number, 1}, i, row);
         hash.add_bytes(row.raw(), row.bytes());
       }
+      content = hash.hex();
     }
     text << "field " << to_string(fields()[i]) << " * " << columns_[i].scale << " + " << columns_[i].shift << ": "
-         << hash.hex() << "\n";
+         << content << "\n";
   }
   return text.str();
 }

@@ -88,6 +88,15 @@ std::vector<Value> gradients(Value y, std::span<const Value> wrt) {
   return result;
 }
 
+std::vector<bool> dependencies_of(const Graph& graph, ValueId y) {
+  std::vector<bool> needed(graph.values().size(), false);
+  needed[y] = true;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node)
+    if (std::ranges::any_of(node->outputs, [&](ValueId output) { return needed[output]; }))
+      for (const auto input : node->inputs) needed[input] = true;
+  return needed;
+}
+
 Graph gradient(Graph graph, const std::string& loss) {
   GraphBuilder builder(std::move(graph));
   std::vector<Value> parameters;

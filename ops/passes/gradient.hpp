@@ -10,6 +10,9 @@ namespace troupe {
 /// Throws Error if y is not a float32 scalar, or an op between a value of `wrt` and y has no gradient.
 std::vector<Value> gradients(Value y, std::span<const Value> wrt);
 
+/// For every value of the graph, by its id: true if y depends on the value.
+std::vector<bool> dependencies_of(const Graph& graph, ValueId y);
+
 /// Returns the graph with the gradients of its output `loss` with respect to all trained parameters added. The gradient
 /// of parameter `w` is the output `gradient/w`. Throws Error as gradients() does, or if there is no output `loss`.
 Graph gradient(Graph graph, const std::string& loss);

@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/passes/uses.hpp"
 
 namespace troupe {
 
@@ -19,6 +20,17 @@ Graph eliminate_dead_code(const Graph& graph) {
       for (auto input : node.inputs) live[input] = true;
     else
       changes.drop(i);
+  }
+  return changes.finish();
+}
+
+Graph without_unread_inputs(const Graph& graph) {
+  NodeChanges changes(graph);
+  const Uses uses(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const auto& node = graph.nodes()[i];
+    if (!node.is(kInput) || node.name == GraphBuilder::kBatchInfo) continue;
+    if (uses.readers_of(node.outputs[0]).empty() && !uses.is_output(node.outputs[0])) changes.drop(i);
   }
   return changes.finish();
 }

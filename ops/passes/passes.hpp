@@ -9,6 +9,8 @@ namespace troupe {
 /// Removes nodes on which no output and no update depends. Unused inputs of the graph stay, so the signature of the
 /// graph does not change.
 Graph eliminate_dead_code(const Graph& graph);
+/// Removes inputs that no node reads and that are no outputs, except the batch info.
+Graph without_unread_inputs(const Graph& graph);
 
 /// Fuses a relu into the max_pool that reads it, if nothing else reads the relu. The max_pool then applies the relu to
 /// the largest elements only. Values and gradients keep their bits.

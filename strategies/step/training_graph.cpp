@@ -51,9 +51,26 @@ std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   return order;
 }
 
-Value loss_flag(Value loss) {
-  GraphBuilder::Scope scope(loss.builder(), "loss_is_finite");
-  return all_finite(loss) - 1.0;
+/// Returns 0 if the loss is finite, else a NaN.
+Value check_of(Value loss) {
+  GraphBuilder::Scope scope(loss.builder(), "loss_check");
+  return scale(loss, 0.0);
+}
+
+/// Returns the largest magnitude of the first value and the others.
+Value largest_of(Value first, std::span<const Value> others) {
+  GraphBuilder::Scope scope(first.builder(), "magnitude");
+  std::vector<Value> values{first};
+  values.insert(values.end(), others.begin(), others.end());
+  return largest_magnitude(values);
+}
+
+/// Throws Error unless the first reduced value depends on all gradients: it decides whether they are finite.
+void expect_all_checked(const Graph& graph, Value first, std::span<const Value> gradient_of) {
+  const auto checked = dependencies_of(graph, first.id());
+  for (const auto& gradient : gradient_of)
+    if (!checked[gradient.id()])
+      throw Error("strategy", "the first value that it reduces must be the sum of largest_magnitude() of all values");
 }
 
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
@@ -77,17 +94,19 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
   const auto loss = loss_of_rows(spec, outputs, inputs);
   builder.output(names::kLoss, batch_mean(loss, builder.batch_info()));
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
-  return optimize_forward(std::move(builder).build());
+  return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
   GraphBuilder builder;
   apply_model(spec, Inputs(builder, fields));
-  return optimize_forward(std::move(builder).build());
+  return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 
 std::vector<Value> unreduced(std::span<const Value> values) {
-  return {values.begin(), values.end()};
+  std::vector<Value> all(values.begin(), values.end());
+  all.front() = largest_of(values.front(), values.subspan(1));
+  return all;
 }
 
 std::vector<std::string> fields_read(const Graph& graph) {
@@ -99,22 +118,24 @@ std::vector<std::string> fields_read(const Graph& graph) {
 
 std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer) {
   auto trained = graph.sources(kParameter);
+  const auto read_by_loss = dependencies_of(graph, graph.output(names::kLoss));
   std::erase_if(trained, [&](ValueId id) {
     const auto& node = graph.producer(id);
-    return !node.trainable || !optimizer.trains(node.name);
+    return !node.trainable || !optimizer.trains(node.name) || !read_by_loss[id];
   });
   return trained;
 }
 
-ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further) {
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further) {
   std::vector<Value> parameters;
-  for (const auto id : trained_parameters(forward.graph(), optimizer)) parameters.push_back(forward.value(id));
+  for (const auto id : trained_parameters(forward.graph(), spec.optimizer)) parameters.push_back(forward.value(id));
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = forward.value(forward.graph().output(names::kLoss));
-  ReplicaGradients replica{loss_flag(loss)};
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);
+  ReplicaGradients replica{spec.check_finite ? magnitude_of(loss, gradient_of)
+                                             : forward.constant(Tensor::scalar(0.0F))};
   for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
     replica.parameters.push_back(parameters[i]);
     replica.gradients.push_back(gradient_of[i]);
@@ -123,23 +144,35 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer
   return replica;
 }
 
-Value every_loss_is_finite(Value sum) {
-  GraphBuilder::Scope scope(sum.builder(), "loss_is_finite");
-  return at_least(sum, 0.0);
+Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec) {
+  if (!spec.check_finite) return replica.loss_check;
+  auto all = replica.gradients;
+  all.insert(all.end(), replica.further.begin(), replica.further.end());
+  return largest_of(replica.loss_check, all);
+}
+
+Value step_is_finite(Value sum) {
+  GraphBuilder::Scope scope(sum.builder(), "step_is_finite");
+  return at_most(sum, kLargestSum);
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
-  const auto replica = add_gradients(builder, spec.optimizer);
-  std::vector<Value> of_replica{replica.loss_is_finite};
+  const auto replica = add_gradients(builder, spec);
+  std::vector<Value> of_replica{replica.loss_check};
   of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());
   const auto reduced = reduce(of_replica);
   if (reduced.size() != of_replica.size())
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
-  const auto apply_if = every_loss_is_finite(reduced[0]);
+  Value apply_if = builder.constant(Tensor::scalar(1.0F));
+  if (spec.check_finite) {
+    expect_all_checked(builder.graph(), reduced[0], replica.gradients);
+    apply_if = step_is_finite(reduced[0]);
+  }
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
+  builder.output(names::kMagnitude, (1.0 - apply_if) * std::numeric_limits<float>::max());
   return eliminate_dead_code(std::move(builder).build());
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 #include "troupe/transport/bytes.hpp"
 
 namespace troupe {
@@ -85,11 +86,15 @@ const MetricTable& MetricValues::table(const std::string& name) const {
   return entry.table;
 }
 
+bool StepMetrics::finite() const {
+  return std::isfinite(loss) && magnitude <= kLargestSum;
+}
+
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
   // A step without rows and values stands for a report that was lost with its worker. It counts in `steps` alone.
   if (step.rows == 0 && step.values.entries().empty()) return;
-  if (!std::isfinite(step.loss)) {
+  if (!step.finite()) {
     ++sum_.skipped_steps;
     return;
   }

@@ -53,15 +53,22 @@ class MetricValues {
 /// The metrics of one step (a batch) over all replicas.
 struct StepMetrics {
   std::int64_t step = 0;
-  double loss = 0.0;  ///< the mean over the rows of the batch
+  double loss = 0.0;  ///< the mean over `rows`
+  /// Rows of the batch. If replicas decide for themselves whether to apply their part of a step, see
+  /// Strategy::decides_by_replica(): the rows of the replicas that have applied theirs.
   std::int64_t rows = 0;
   MetricValues values = {};
+  /// The sum over the replicas of names::kMagnitude; 0 in an evaluation.
+  float magnitude = 0.0F;
+
+  /// True if the losses and gradients of the step are finite, so that the step changes parameters.
+  bool finite() const;
 };
 
 /// Means over the rows of many steps.
 struct Metrics {
   std::int64_t steps = 0;
-  /// Steps whose loss was not finite. They count in `steps`, but not in rows, loss and values.
+  /// Steps whose loss or gradients were not finite. They count in `steps`, but not in rows, loss and values.
   std::int64_t skipped_steps = 0;
   std::int64_t rows = 0;
   double loss = 0.0;
@@ -83,8 +90,8 @@ class MetricsSum {
   Metrics sum_;
 };
 
-/// The effect on a fit of a step whose loss is not finite. The step changes no parameter. With `stop` the fit ends with
-/// an Error that names step and replica; with `skip` the fit continues.
+/// The effect on a fit of a step whose loss or gradients are not finite. The step changes no parameter. With `stop` the
+/// fit ends with an Error that names step and replica; with `skip` the fit continues.
 enum class NonFiniteLoss { stop, skip };
 
 /// Encodes metric values.

@@ -36,34 +36,43 @@ void copy_table(const Tensor& sums, MetricTable& table) {
     copy(sums.data<float>());
 }
 
+std::string text_of(const StepMetrics& step) {
+  const auto name = [](double number) { return std::isnan(number) ? "nan" : "infinite"; };
+  if (!std::isfinite(step.loss)) return std::string("[loss] is not finite: ") + name(step.loss);
+  if (std::isfinite(step.magnitude))
+    return "[gradient] the largest magnitudes of the replicas add up to " + std::to_string(step.magnitude) +
+           ", more than half the largest float32";
+  return std::string("[gradient] is not finite: ") + name(step.magnitude);
+}
+
 Failure not_finite(const StepMetrics& part, std::size_t replica) {
   return {.replica = static_cast<int>(replica),
           .actor = "sink@" + std::to_string(replica),
-          .op = "loss",
+          .op = std::isfinite(part.loss) ? "gradient" : "loss",
           .step = part.step,
-          .what = std::string("[loss] is not finite: ") + (std::isnan(part.loss) ? "nan" : "infinite")};
+          .what = text_of(part)};
 }
 
-/// Returns a failure if all replicas of this process have reported the step at `index` in their queues and the loss of
-/// one is not finite. It names the first such replica. The sink that reports last finds the failure, so the schedule
-/// does not affect which step and replica are named.
-std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
+/// Returns a failure if all replicas of this process have reported the step at `index` in their queues and the loss or
+/// a gradient of one is not finite. It names the first such replica. The sink that reports last finds the failure, so
+/// the schedule does not affect which step and replica are named.
+std::optional<Failure> non_finite_step(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
                                        std::size_t index) {
   std::optional<Failure> failure;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!here[replica]) continue;
     if (per_replica[replica].size() <= index) return std::nullopt;
     const auto& part = per_replica[replica][index];
-    if (!failure && !std::isfinite(part.loss)) failure = not_finite(part, replica);
+    if (!failure && !part.finite()) failure = not_finite(part, replica);
   }
   return failure;
 }
 
 }  // namespace
 
-MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps)
+MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form)
     : sink_inputs_{names::kLoss}, parts_(std::make_shared<Parts>(replicas)) {
-  parts_->shared_steps = shared_steps;
+  parts_->form = form;
   const auto graph = forward_graph(spec, fields);
   for (const auto& metric : spec.used_metrics()) {
     auto& column = columns_.emplace_back(Column{metric.name, sink_inputs_.size(), kRows});
@@ -72,6 +81,7 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
     column.count = sink_inputs_.size();
     sink_inputs_.push_back(names::metric_count(metric.name));
   }
+  if (form.magnitude) sink_inputs_.emplace_back(names::kMagnitude);
 }
 
 Staleness MetricsLog::staleness(std::int64_t steps) const {
@@ -94,8 +104,8 @@ void MetricsLog::begin(std::int64_t first_step) {
   if (exchange_) exchange_->begin();
 }
 
-void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, StepMetrics& part) {
-  std::size_t inputs = 2;  // the loss and the batch info
+void MetricsLog::read(const std::vector<Column>& columns, bool magnitude, const Firing& firing, StepMetrics& part) {
+  std::size_t inputs = magnitude ? 3 : 2;  // the loss, perhaps the magnitude, and the batch info
   for (const auto& column : columns) inputs += column.count == kRows ? 1 : 2;
   if (firing.inputs.size() != inputs)
     throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
@@ -105,6 +115,7 @@ void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, 
   part.step = batch.step;
   part.loss = number_of(firing.inputs[0]);
   part.rows = batch.rows;
+  part.magnitude = magnitude ? firing.inputs[inputs - 2].item<float>() : 0.0F;
   auto& entries = part.values.mutable_entries();
   entries.resize(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -127,14 +138,14 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
                                  ", but the strategy has " + std::to_string(parts->per_replica.size()));
     return std::make_unique<FunctionTask>(
         [parts, columns, stop, replica = actor.replica, part = StepMetrics()](const Firing& firing) mutable {
-          read(columns, firing, part);
+          read(columns, parts->form.magnitude, firing, part);
           std::lock_guard lock(parts->mutex);
           auto& steps = parts->per_replica[replica];
           std::optional<Failure> failure;
-          if (!std::isfinite(part.loss)) failure = not_finite(part, static_cast<std::size_t>(replica));
+          if (!part.finite()) failure = not_finite(part, static_cast<std::size_t>(replica));
           steps.push(part);
           if (!stop || parts->ended) return;
-          if (parts->shared_steps) failure = non_finite_loss(parts->per_replica, parts->here, steps.size() - 1);
+          if (parts->form.shared_steps) failure = non_finite_step(parts->per_replica, parts->here, steps.size() - 1);
           parts->ended = failure.has_value();
           if (failure) throw EndRun(*failure);
         });
@@ -159,7 +170,7 @@ std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
   if (exchange_ && !exchange_->is_rank_zero()) return take_from_rank_zero(limit);
   if (exchange_) keep(exchange_->receive(limit));
   const bool last = ended_ && (!exchange_ || exchange_->all_ended(absent_));
-  const auto count = parts_->shared_steps ? take_from_all() : take_in_order(last);
+  const auto count = parts_->form.shared_steps ? take_from_all() : take_in_order(last);
   const std::span<const StepMetrics> taken(taken_.data(), count);
   const bool completes = last && !std::exchange(complete_, true);
   if (!exchange_) return taken;
@@ -201,12 +212,39 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!parts_->here[replica]) continue;
     auto& queue = per_replica[replica];
-    for (auto left = parts_->shared_steps ? count : queue.size(); left > 0; --left) {
+    for (auto left = parts_->form.shared_steps ? count : queue.size(); left > 0; --left) {
       reports.push_back({static_cast<int>(replica), queue[0]});
       queue.pop();
     }
   }
   return reports;
+}
+
+/// Removes the oldest report of every replica, and writes their combination to `whole`. If replicas decide for
+/// themselves whether to apply their parts, the combination has the applied parts alone, unless there is none.
+void MetricsLog::combine_parts(StepMetrics& whole) {
+  auto& per_replica = parts_->per_replica;
+  const auto applied = [](const StepQueue& queue) { return queue[0].rows > 0 && queue[0].finite(); };
+  const bool in_part = parts_->form.by_replica && std::ranges::any_of(per_replica, applied);
+  whole = {.step = per_replica[0][0].step, .values = std::move(whole.values)};
+  std::int64_t batch_rows = 0;
+  bool has_values = false;
+  for (auto& queue : per_replica) {
+    const auto& part = queue[0];
+    batch_rows += part.rows;
+    if (!in_part || applied(queue)) {
+      whole.loss += part.loss;
+      whole.rows += part.rows;
+      whole.magnitude += part.magnitude;
+      if (std::exchange(has_values, true))
+        whole.values.add(part.values);
+      else
+        whole.values = part.values;
+    }
+    queue.pop();
+  }
+  // A replica divides its loss by the rows of the whole batch.
+  if (in_part) whole.loss *= static_cast<double>(batch_rows) / static_cast<double>(whole.rows);
 }
 
 /// Combines the reports of each step that all replicas have reported, and writes the steps to the first elements of
@@ -216,22 +254,7 @@ std::size_t MetricsLog::take_from_all() {
   auto& per_replica = parts_->per_replica;
   const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
   if (taken_.size() < count) taken_.resize(std::max({StepQueue::kSteps, count, 2 * taken_.size()}), per_replica[0][0]);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto& whole = taken_[i];
-    whole.step = per_replica[0][0].step;
-    whole.loss = 0.0;
-    whole.rows = 0;
-    for (auto& queue : per_replica) {
-      const auto& part = queue[0];
-      whole.loss += part.loss;
-      whole.rows += part.rows;
-      if (&queue == &per_replica[0])
-        whole.values = part.values;
-      else
-        whole.values.add(part.values);
-      queue.pop();
-    }
-  }
+  for (std::size_t i = 0; i < count; ++i) combine_parts(taken_[i]);
   return count;
 }
 

@@ -17,13 +17,19 @@
 
 namespace troupe {
 
+/// The content of the reports of the sinks.
+struct ReportForm {
+  bool shared_steps = true;  ///< every replica reports a part of each step; false: one replica reports the whole step
+  bool by_replica = false;   ///< see Strategy::decides_by_replica()
+  bool magnitude = false;    ///< in a training: the reports have names::kMagnitude, too
+};
+
 /// Collects the reports of the sinks of all replicas, and combines the reports of each step in replica order. A sink is
 /// the actor that receives the loss and the metrics of its replica. Sinks may report on any thread at any time. All
 /// functions of the log must be called on one thread at a time.
 class MetricsLog {
  public:
-  /// If `shared_steps` is true, every replica reports a part of each step, else one replica reports the whole step.
-  MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps = true);
+  MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form = {});
 
   /// Begins a run whose first step is `first_step`.
   void begin(std::int64_t first_step);
@@ -31,8 +37,9 @@ class MetricsLog {
   /// either.
   void end_run(std::vector<int> absent = {});
 
-  /// The names of the graph's outputs that are the first inputs of a sink: the loss, and the sum and count of each
-  /// metric. The last input of a sink, the batch info (step and rows of the batch), is not in the list.
+  /// The names of the graph's outputs that are the first inputs of a sink: the loss, the sum and count of each metric,
+  /// and in a training the magnitude. The last input of a sink, the batch info (step and rows of the batch), is not in
+  /// the list.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The log in which the shards of the plan count the staleness of gradients.
   const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
@@ -40,7 +47,7 @@ class MetricsLog {
   /// `steps` steps have staleness 0.
   Staleness staleness(std::int64_t steps) const;
   /// Returns a factory that makes the task of each sink. With NonFiniteLoss::stop, a task throws EndRun, which ends the
-  /// run, if a loss is not finite.
+  /// run, if a loss or a gradient is not finite.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
   /// Returns the steps completed since the last call, oldest first. They are valid until the next call. If no report of
   /// another process has arrived, waits up to `limit` for one.
@@ -60,8 +67,8 @@ class MetricsLog {
     std::mutex mutex;
     std::vector<StepQueue> per_replica;
     std::vector<bool> here;
-    bool shared_steps = true;
-    bool ended = false;  // a loss that is not finite has ended the run
+    ReportForm form;
+    bool ended = false;  // a step that is not finite has ended the run
   };
   /// A metric, with the indices of the inputs of a sink that are its sum and its count. If `count` is kRows, a constant
   /// of metrics_log.cpp, the count is the number of rows.
@@ -70,11 +77,12 @@ class MetricsLog {
     std::size_t sum;
     std::size_t count;
   };
-  static void read(const std::vector<Column>& columns, const Firing& firing, StepMetrics& part);
+  static void read(const std::vector<Column>& columns, bool magnitude, const Firing& firing, StepMetrics& part);
 
   std::vector<std::string> sink_inputs_;
   std::vector<Column> columns_;
   std::size_t take_from_all();
+  void combine_parts(StepMetrics& whole);
   std::size_t take_in_order(bool last);
   std::span<const StepMetrics> take_from_rank_zero(std::chrono::milliseconds limit);
   Staleness counted() const;

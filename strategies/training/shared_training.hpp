@@ -46,8 +46,8 @@ class SharedTraining {
   /// processes are expendable and each process has samples of its own.
   Dataset share(const Dataset& data);
   /// Must be called before a plan is spawned. In a job of several processes, sets the parameters, optimizer state and
-  /// position of all holders to those of rank 0. In a job of one process, sets the stores of all parts to the newest
-  /// values in any of them.
+  /// positions of all holders to the newest of any of them; see adopt_newest_values(). In a job of one process, sets
+  /// the stores of all parts to the newest values in any of them.
   void agree_on_values();
   /// Must be called after a successful run of the plan `trained`. Copies values that only some processes (or parts)
   /// have updated, such as those of shards, to all holders (or parts). If `record` is not null, adds the recorded run

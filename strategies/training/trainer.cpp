@@ -49,24 +49,37 @@ void check_claimed(const ParameterStore& store, const Plan& plan) {
   }
 }
 
+/// Returns a number that tells the batches of one data set from those of another: a hash of the samples, their order
+/// and the batch size. If every process has samples of its own, the hash is of the form of the data, which is equal in
+/// all processes. Never 0.
+std::int64_t identity_of(const Dataset& data, std::uint64_t seed) {
+  auto text = "seed " + std::to_string(seed) + "\n";
+  if (data.layout().whole()) text += data.content();
+  for (const auto& field : data.fields()) text += to_string(field) + "\n";
+  return static_cast<std::int64_t>(hash_of_text(text) | 1U);
+}
+
 }  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
                  TrainerOptions options)
     : runtime_(runtime),
       strategy_(strategy),
-      spec_{std::move(model), std::move(loss), std::move(optimizer), options.metrics, options.seed},
+      spec_{std::move(model), std::move(loss), std::move(optimizer),
+            options.metrics,  options.seed,    options.check_finite},
       options_(std::move(options)),
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)),
+      name_(store_->enter_trainer(options_.name)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
       device_arrays_(std::make_shared<DeviceArrays>()),
       shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
 
 Trainer::~Trainer() = default;
 
-std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, const std::vector<Place>& replicas,
-                                              bool shared_steps) const {
-  return std::make_unique<MetricsLog>(static_cast<int>(replicas.size()), spec_, data.fields(), shared_steps);
+std::unique_ptr<MetricsLog> Trainer::training_log(const Dataset& data) const {
+  const ReportForm form{
+      .shared_steps = strategy_.shares_steps(), .by_replica = strategy_.decides_by_replica(), .magnitude = true};
+  return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields(), form);
 }
 
 PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs,
@@ -109,8 +122,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
-  return in_grain(strategy_.training_plan(request(data, make_log(data, strategy_.places())->sink_inputs())),
-                  options_.grain);
+  return in_grain(strategy_.training_plan(request(data, training_log(data)->sink_inputs())), options_.grain);
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
@@ -129,10 +141,10 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
-  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
+  auto log = training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
   if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
-  const auto recordings = recordings_for(options, plan, data, *store_);
+  const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
@@ -150,10 +162,13 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
-  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
-                       data.layout().hash()};
-  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       hooks(options, recordings.record));
+  EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
+                 data.layout().hash()};
+  rows.identity = [data, seed = options_.seed] { return identity_of(data, seed); };
+  rows.steps_of_update = spec_.optimizer.steps_of_update();
+  const TrainingProgress progress{store_, *name_};
+  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, progress,
+                                       options_.stall_limit, hooks(options, recordings.record));
 }
 
 TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
@@ -173,7 +188,7 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Re
 /// processes.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
   const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
-  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
+  auto log = training_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
   if (hash_of(plan) != status.plan_hash)
     throw Error("trainer",
@@ -222,7 +237,7 @@ void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of
       throw Error("trainer", "the model has no parameter '" + *name_here + "'");
     named.emplace_back(*name_here, array);
   }
-  for (const auto& [name, array] : named) store_->set(name, array);
+  store_->set(named);
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
@@ -238,7 +253,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
-  auto log = make_log(data, replicas);
+  auto log = std::make_unique<MetricsLog>(static_cast<int>(replicas.size()), spec_, data.fields());
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
   const auto spawned =

@@ -1,7 +1,9 @@
 #include "troupe/strategies/training/training_run.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
@@ -13,15 +15,32 @@ namespace {
 // The longest wait of one MetricsLog::take() for the reports of other processes.
 constexpr std::chrono::milliseconds kReportLimit{10};
 
+/// The names of the parameters that the actors of a plan update.
+std::vector<std::string> trained_in(const Plan& plan) {
+  std::set<std::string> written;
+  for (const auto& actor : plan.actors) {
+    for (const auto& output : actor.outputs)
+      if (output.parameter) written.insert(output.parameter->name);
+    for (const auto& held : actor.parameters)
+      if (held.written) written.insert(held.ref.name);
+  }
+  std::vector<std::string> trained;
+  for (const auto& parameter : plan.parameters)
+    if (parameter.trainable && parameter.ref.replica == 0 && written.contains(parameter.ref.name))
+      trained.push_back(parameter.ref.name);
+  return trained;
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
-                         FitOptions options, std::shared_ptr<ParameterStore> store,
-                         std::chrono::milliseconds stall_limit, TrainingHooks hooks)
+                         FitOptions options, TrainingProgress progress, std::chrono::milliseconds stall_limit,
+                         TrainingHooks hooks)
     : plan_(std::move(plan)),
       log_(std::move(log)),
       options_(std::move(options)),
-      store_(std::move(store)),
+      progress_(std::move(progress)),
+      trained_(trained_in(plan_->plan())),
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       data_(data) {
@@ -29,15 +48,24 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
 }
 
 /// Sets position_ to the position in the store, from which the training continues. An epoch that was stopped is resumed
-/// only if the data has the same rows, step size and shard layout; otherwise the next epoch begins.
+/// only if the data is the same; otherwise the next epoch begins.
 void TrainingRun::resume_position() {
-  position_ = store_->position();
-  const bool same_data =
-      data_.rows == position_.rows && data_.batch_rows == position_.batch_rows && data_.layout == position_.layout;
-  if (position_.batch > 0 && !same_data) begin_epoch(position_.epoch + 1);
+  position_ = progress_.position();
+  const auto same_data = [&] {
+    return data_.rows == position_.rows && data_.batch_rows == position_.batch_rows &&
+           data_.layout == position_.layout && (position_.data == 0 || position_.data == data_.identity());
+  };
+  if (position_.batch > 0 && !same_data()) begin_epoch(position_.epoch + 1);
   position_.rows = data_.rows;
   position_.batch_rows = data_.batch_rows;
   position_.layout = data_.layout;
+}
+
+/// Stores position_, with the identity of the data if the epoch is not complete.
+void TrainingRun::keep_position() {
+  position_.data = position_.batch > 0 ? data_.identity() : 0;
+  progress_.set_position(position_);
+  result_.accumulated_steps = position_.step % data_.steps_of_update;
 }
 
 void TrainingRun::begin_epoch(std::int64_t epoch) {
@@ -86,14 +114,12 @@ bool TrainingRun::stopping() const {
   return plan_->is_shared() ? stopped_ : stop_wanted_.load();
 }
 
-/// Returns the largest number of updates among the newest whole copies of the trainable parameters: a parameter that
-/// the optimizer does not train has no updates. Returns nothing if a parameter has no whole copy, or if there is no
-/// trainable parameter.
+/// Returns the largest number of updates among the newest whole copies of the parameters that the plan updates. Returns
+/// nothing if a parameter has no whole copy, or if the plan updates none.
 std::optional<std::int64_t> TrainingRun::updates() const {
   std::optional<std::int64_t> largest;
-  for (const auto& entry : store_->entries()) {
-    if (!entry.trainable) continue;
-    const auto updates = store_->newest_updates(entry.name);
+  for (const auto& name : trained_) {
+    const auto updates = progress_.store->newest_updates(name);
     if (!updates) return std::nullopt;
     largest = std::max(largest.value_or(0), *updates);
   }
@@ -156,7 +182,7 @@ bool TrainingRun::finish_run() {
   const auto last = position_;
   const bool complete = epoch_complete();
   if (complete) begin_epoch(position_.epoch + 1);
-  store_->set_position(position_);
+  keep_position();
   in_run_ = false;
   if (skips_epoch) {
     // An earlier fit has made all steps of this epoch, so the epoch does not count.
@@ -217,7 +243,7 @@ void TrainingRun::end_early() {
     position_.batch = begin_.batch + steps;
   }
   if (epoch_complete()) begin_epoch(position_.epoch + 1);
-  store_->set_position(position_);
+  keep_position();
 }
 
 void TrainingRun::call_on_over(bool succeeded) {

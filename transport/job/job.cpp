@@ -38,6 +38,7 @@ Job job_of_launcher(const Environment& environment) {
       throw Error("cluster", "the variables of " + first_job->source + " say " + rank_of_size(*first_job) +
                                  ", those of " + job->source + " say " + rank_of_size(*job));
   }
+  if (!first_job) refuse_incomplete(environment);
   return first_job.value_or(Job{});
 }
 

@@ -57,8 +57,7 @@ constexpr std::int64_t kFirstSpecialStep = 4'294'967'280;
 
 bool is_slurm_step(const Environment& environment) {
   const auto step = environment("SLURM_STEP_ID");
-  if (!step || !environment("SLURM_PROCID")) return false;
-  return step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep;
+  return step && (step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep);
 }
 
 /// Resolves the job of a process that srun has started, as the whole Slurm job or as one step of it.
@@ -129,7 +128,27 @@ std::optional<Job> resolve_rank_variables(const Environment& environment) {
   return job;
 }
 
+/// The variables of a launcher that sets both: the rank of a process and the number of processes.
+struct RankVariables {
+  const char *rank, *world_size;
+};
+constexpr RankVariables kRankVariables[] = {{"RANK", "WORLD_SIZE"},
+                                            {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                            {"PMI_RANK", "PMI_SIZE"},
+                                            {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
+                                            {"HOROVOD_RANK", "HOROVOD_SIZE"}};
+
 }  // namespace
+
+void refuse_incomplete(const Environment& environment) {
+  for (const auto& [rank, world_size] : kRankVariables) {
+    const auto rank_text = environment(rank), size_text = environment(world_size);
+    if (rank_text.has_value() == size_text.has_value()) continue;
+    const auto& [present, missing] = rank_text ? std::pair(rank, world_size) : std::pair(world_size, rank);
+    refuse_variable(present, rank_text.value_or(size_text.value_or("")),
+                    std::string(missing) + " is missing; a launcher sets both, and a single process has neither");
+  }
+}
 
 const std::vector<JobResolver>& job_resolvers() {
   static const std::vector<JobResolver> resolvers{resolve_tf_config, resolve_torchrun,      resolve_open_mpi,

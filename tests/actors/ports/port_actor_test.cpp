@@ -27,7 +27,7 @@ class Source : public PortActor {
 /// Doubles; misbehaves at one step.
 class Doubler : public PortActor {
  public:
-  enum class Fault { none, throws, sets_nothing, wrong_shape };
+  enum class Fault { none, throws, sets_nothing, wrong_shape, passes_input_on };
   Doubler(caf::actor_config& config, Fault fault) : PortActor(config), fault_(fault) {}
 
  private:
@@ -35,6 +35,10 @@ class Doubler : public PortActor {
     const bool bad = step == 3;
     if (bad && fault_ == Fault::throws) throw std::runtime_error("[doubler] no more");
     if (bad && fault_ == Fault::sets_nothing) return;
+    if (bad && fault_ == Fault::passes_input_on) {
+      outputs[0] = inputs[0];
+      return;
+    }
     outputs[0] = Tensor(bad && fault_ == Fault::wrong_shape ? Shape{3} : Shape{2}, DType::float32);
     for (int i = 0; i < 2; ++i) outputs[0].mutable_data<float>()[i] = 2.0F * inputs[0].data<float>()[i];
   }
@@ -104,6 +108,8 @@ TEST_CASE("what an external actor does wrong ends the run with its name and step
                       Contains("[doubler] no more (op doubler, step 3"));
     CHECK_THROWS_WITH(run_plan(seed, pipeline(9, Doubler::Fault::sets_nothing, record)),
                       Contains("[doubler] output 0 was not set"));
+    CHECK_THROWS_WITH(run_plan(seed, pipeline(9, Doubler::Fault::passes_input_on, record)),
+                      Contains("[doubler] output 0 shares memory with input 0"));
     CHECK_THROWS_WITH(
         run_plan(seed, pipeline(9, Doubler::Fault::wrong_shape, record)),
         Contains("[doubler] sent float32[3] on cpu:0 where the plan says float32[2]") && Contains("step 3"));
@@ -200,3 +206,55 @@ TEST_CASE("with checks, a consumer that returns a slot but keeps its tensor is f
                     Contains("[credit] a consumer of 'source' returned a slot but still holds its tensor"));
 }
 #endif
+
+TEST_CASE("the number of a port that an external actor does not have is refused with the actor's name") {
+  struct Caller : PortActor {
+    Caller(caf::actor_config& config, int call) : PortActor(config), call_(call) {}
+    void advance() override {
+      Arrival arrival;
+      switch (call_) {
+        case 0:
+          return (void)has(7);
+        case 1:
+          return (void)take(1);
+        case 2:
+          return give_back(2, arrival);
+        case 3:
+          return refuse(3, arrival);
+        case 4:
+          return (void)(ended(4) || lost(4));
+        case 5:
+          return (void)lost(5);
+        case 6:
+          return (void)has_free(1);
+        case 7:
+          return (void)send_output(3, Tensor(Shape{2}, DType::float32), 0);
+        case 8:
+          return (void)send_failure(4, nullptr, 0);
+        case 9:
+          return (void)was_refused(1, 0);
+        default:
+          return (void)was_refused(0, 2);
+      }
+    }
+    int call_;
+  };
+  const char* const texts[] = {
+      "has 1 inputs, so none has the number 7",        "has 1 inputs, so none has the number 1",
+      "has 1 inputs, so none has the number 2",        "has 1 inputs, so none has the number 3",
+      "has 1 inputs, so none has the number 4",        "has 1 inputs, so none has the number 5",
+      "has 1 outputs, so none has the number 1",       "has 1 outputs, so none has the number 3",
+      "has 1 outputs, so none has the number 4",       "has 1 outputs, so none has the number 1",
+      "output 0 has 2 slots, so none has the number 2"};
+  for (int call = 0; call < static_cast<int>(std::size(texts)); ++call) {
+    std::vector<float> record;
+    Plan plan;
+    const auto source = plan.add(external<Source>("source", {.outputs = {kPair}}, 3));
+    const auto caller =
+        plan.add(external<Caller>("caller", {.inputs = {kPair}, .outputs = {kPair}, .rule = FiringRule::own}, call));
+    plan.connect(source, 0, caller);
+    plan.connect(caller, 0, plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)), 2);
+    INFO(call);
+    CHECK_THROWS_WITH(run_plan(0, plan), Contains(std::string("[caller] ") + texts[call]));
+  }
+}

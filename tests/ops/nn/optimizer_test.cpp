@@ -76,7 +76,7 @@ TEST_CASE("optimizer state is named after its parameter and not trained", "[opti
   std::vector<std::string> states;
   for (auto id : builder.graph().sources(kParameter))
     if (!builder.graph().producer(id).trainable) states.push_back(builder.graph().producer(id).name);
-  CHECK(states == std::vector<std::string>{"dense1.weights/m", "dense1.weights/v"});
+  CHECK(states == std::vector<std::string>{"dense1.weights/m", "dense1.weights/v", "dense1.weights/adam/updates"});
 }
 
 TEST_CASE("a group of parameters has an optimizer of its own", "[optimizer]") {
@@ -122,7 +122,28 @@ TEST_CASE("a step that is not applied adds nothing to an accumulated gradient", 
   parts.step(2, {100.0F, 100.0F}, 1.0F);
   parts.set_flag(1.0F);
   parts.step(3, {1.0F, 1.0F}, 1.0F);
-  CHECK(parts.a().data[0] == Approx(0.85));
+  CHECK(parts.a().data[0] == Approx(0.8));
+  // An update none of whose steps is applied changes nothing.
+  parts.set_flag(0.0F);
+  parts.step(4, {1.0F, 1.0F}, 1.0F);
+  parts.step(5, {1.0F, 1.0F}, 1.0F);
+  CHECK(parts.a().data[0] == Approx(0.8));
+  // The update is applied although its last step is not.
+  parts.set_flag(1.0F);
+  parts.step(6, {1.0F, 1.0F}, 1.0F);
+  parts.set_flag(0.0F);
+  parts.step(7, {100.0F, 1.0F}, 1.0F);
+  CHECK(parts.a().data[0] == Approx(0.7));
+}
+
+TEST_CASE("all rows of an accumulated gradient weigh the same", "[optimizer]") {
+  Trained parts(Optimizer(Sgd{.lr = 1.0}).accumulating(3));
+  parts.set_rows(3);
+  parts.step(0, {0.0F, 0.0F}, 0.0F);
+  parts.step(1, {0.0F, 0.0F}, 0.0F);
+  parts.set_rows(2);
+  parts.step(2, {8.0F, 0.0F}, 0.0F);
+  CHECK(parts.a().data[0] == Approx(1.0 - 2.0));
 }
 
 TEST_CASE("an average of the parameters follows them", "[optimizer]") {

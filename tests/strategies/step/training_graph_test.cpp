@@ -59,6 +59,9 @@ TEST_CASE("a strategy that loses a value is told so") {
   CHECK_THROWS_WITH(
       training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unreduced(v.first(4)); }),
       Contains("[strategy] reduces 5 values to 4"));
+  const auto loses_magnitude = [](std::span<const Value> v) { return std::vector<Value>(v.begin(), v.end()); };
+  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, loses_magnitude),
+                    Contains("[strategy] the first value that it reduces must be the sum of largest_magnitude()"));
 }
 
 TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {

@@ -7,6 +7,8 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/tests/catch.hpp"
@@ -217,4 +219,42 @@ TEST_CASE("predicting again and again between the epochs of a fit does not end t
   reader.join();
   CHECK(error.empty());
   CHECK(trainer.steps() == 600);
+}
+
+TEST_CASE("a prediction uses one version of all parameters while they are set again and again") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  // The output is 0 if `a` and `b` have the same version.
+  const auto model = [](Value x) {
+    auto& builder = x.builder();
+    const auto a = builder.parameter("a", {64, 512}, Initializer::zeros());
+    const auto b = builder.parameter("b", {64, 512}, Initializer::zeros());
+    return matmul(x, a) - matmul(x, b);
+  };
+  const auto row = Tensor::from<float>({1, 64}, std::vector<float>(64, 1.0F));
+  const auto data = Dataset::from_arrays({{"x", row}});
+  Trainer trainer(runtime, strategy, model, Sgd{}, [](const Outputs& out, const Inputs&) {
+    return reshape(reduce_sum(out[""], std::vector<std::int64_t>{1}), {kBatch});
+  });
+  trainer.evaluate(data);
+  std::atomic<bool> done{false};
+  std::atomic<std::int64_t> torn{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      Predictor predictor(trainer, data.fields());
+      while (!done)
+        for (const auto element : predictor.predict({{"x", row}}).data<float>()) torn += element != 0.0F ? 1 : 0;
+    });
+  for (int version = 1; version <= 200; ++version) {
+    const auto value = Tensor::from<float>({64, 512}, std::vector<float>(64 * 512, static_cast<float>(version)));
+    trainer.set_parameters({{"a", value}, {"b", value}});
+  }
+  done = true;
+  for (auto& thread : threads) thread.join();
+  CHECK(torn == 0);
+  // A set that cannot be made changes nothing.
+  const auto other = Tensor::from<float>({64, 512}, std::vector<float>(64 * 512));
+  CHECK_THROWS_WITH(trainer.set_parameters({{"a", other}, {"b", row}}), Contains("[store] parameter 'b' is"));
+  CHECK(trainer.parameters().get("a").data<float>()[0] == 200.0F);
 }
