@@ -19,7 +19,9 @@ Seeds packet_seeds() {
   using zeromq::PacketType;
   const Frame frame{{FrameType::control, 3}, text("abc")};
   return {
-      {"introduction", packet_of({.type = PacketType::introduction, .can_read_memory = true, .sequence = 1})},
+      {"introduction", packet_of({.type = PacketType::introduction, .sequence = 1, .checksum = 99})},
+      {"nonce_written", packet_of({.type = PacketType::nonce_written, .sequence = 2, .address = 4'096})},
+      {"memory_readable", packet_of({.type = PacketType::memory_readable, .sequence = 3})},
       {"frame", packet_of({.type = PacketType::frame, .channel = 5, .sequence = 2, .first = 2}, &frame)},
       {"chunk",
        packet_of({.type = PacketType::chunk, .channel = 5, .sequence = 3, .acknowledged = 4, .first = 2, .offset = 9})},

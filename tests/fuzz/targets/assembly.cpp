@@ -16,7 +16,8 @@ constexpr std::size_t kTypeAt = 6, kBytesAt = 48, kChecksumAt = kPacketHeaderByt
 const std::shared_ptr<Connection>& closed_connection() {
   static auto context = make_context();
   static const auto connection = [] {
-    auto made = std::make_shared<Connection>(context, "fuzz", 1, EndpointAddress{.tcp = "inproc://nobody"}, false);
+    auto made = std::make_shared<Connection>(context, OwnEnd{.identity = "fuzz"}, 1,
+                                             EndpointAddress{.tcp = "inproc://nobody"}, false);
     made->fail(connection_failure("closed"));
     return made;
   }();
