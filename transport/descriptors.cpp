@@ -40,7 +40,7 @@ void require_descriptors(int count, const std::string& place, const std::string&
   if (opened.missing == 0) return;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  throw Error(place, purpose + " needs " + std::to_string(count) + " file descriptors, but only " +
+  throw Error(place, purpose + " needs at least " + std::to_string(count) + " file descriptors, but only " +
                          std::to_string(count - opened.missing) + " of the " + std::to_string(limit.rlim_cur) +
                          " of this process are left: raise the limit to at least " +
                          std::to_string(limit.rlim_cur + static_cast<rlim_t>(opened.missing)) + " with `ulimit -n`");

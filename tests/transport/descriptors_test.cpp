@@ -32,10 +32,11 @@ class FewDescriptors {
 TEST_CASE("too few file descriptors are an error with their number before the first socket is made") {
   CHECK_NOTHROW(require_descriptors(8, "test", "a test"));
   const FewDescriptors limit(24);
-  CHECK_THROWS_WITH(require_descriptors(100, "test", "a test"), Contains("[test] a test needs 100 file descriptors") &&
-                                                                    Contains("of the 24") && Contains("ulimit -n"));
+  CHECK_THROWS_WITH(
+      require_descriptors(100, "test", "a test"),
+      Contains("[test] a test needs at least 100 file descriptors") && Contains("of the 24") && Contains("ulimit -n"));
   CHECK_THROWS_WITH(join_cluster(options_of(0, 3, "127.0.0.1:29400")),
-                    Contains("[cluster] a job of 3 processes needs"));
+                    Contains("[cluster] rank 0 of 3 needs at least 58 file descriptors"));
 }
 
 TEST_CASE("an endpoint without file descriptors for its context is an error") {

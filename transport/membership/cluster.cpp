@@ -25,11 +25,12 @@ namespace {
 /// and once more 2 s later.
 constexpr std::chrono::seconds kReachLimit{8};
 
-/// Returns the number of file descriptors that a rank of a job of `ranks` processes opens: those of the rendezvous, the
-/// two endpoints, and the connections to the other ranks.
-int descriptors_of(int ranks) {
-  constexpr int kOfProcess = 48, kOfPeer = 12;
-  return kOfProcess + kOfPeer * (ranks - 1);
+/// Returns the number of file descriptors that a rank of a job opens in any case: those of the rendezvous and the two
+/// endpoints, the control connections, and a data connection. Further data connections are made when they are used.
+int descriptors_of(const Job& job) {
+  constexpr int kOfProcess = 40, kOfConnection = 6;
+  const int control_connections = job.rank == 0 ? job.world_size - 1 : 1;
+  return kOfProcess + kOfConnection * (control_connections + 1);
 }
 
 /// The cluster as seen from this process, which has two endpoints: one for data between all processes, and one for
@@ -41,7 +42,8 @@ class JoinedCluster final : public Cluster {
         binding_(binding_of(options_, given.has_value())),
         secret_(options_.job, std::move(given)) {
     if (size() > 1)
-      require_descriptors(descriptors_of(size()), "cluster", "a job of " + std::to_string(size()) + " processes");
+      require_descriptors(descriptors_of(options_.job), "cluster",
+                          "rank " + std::to_string(rank()) + " of " + std::to_string(size()));
     EndpointOptions endpoint{.bind = binding_.address + "*",
                              .advertised_host = binding_.advertised_host,
                              .same_host = options_.same_host,

@@ -77,7 +77,7 @@ std::filesystem::path private_folder() {
 std::string file_name(const Job& job) {
   struct stat network {};
   (void)stat("/proc/self/ns/net", &network);
-  const auto id = job.run_id + "-" + job.rendezvous;
+  const auto id = (job.run_id.empty() ? "" : job.run_id + "-") + job.rendezvous;
   Hash hash;
   hash.add(id);
   hash.add(std::to_string(network.st_ino));
