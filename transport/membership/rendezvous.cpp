@@ -170,7 +170,7 @@ class Guest {
   /// Returns the first answer of rank 0. Connects with the secret as soon as it is found, and again when another one is
   /// found in its place: the first may be that of an earlier job.
   std::vector<std::byte> welcome() {
-    constexpr std::chrono::milliseconds kLookInterval{50};
+    constexpr std::chrono::milliseconds kLookInterval{20};
     std::optional<Secret> secret;
     while (std::chrono::steady_clock::now() < deadline_) {
       const auto newest = options_.secret->find();

@@ -44,7 +44,7 @@ std::string host_identity() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   std::getline(file, boot);
-  return boot + "/" + name_space("net") + "/" + name_space("pid");
+  return boot + "/" + name_space("net") + "/" + name_space("pid") + "/" + std::to_string(geteuid());
 }
 
 void allow_memory_reads() {

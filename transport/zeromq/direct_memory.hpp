@@ -10,7 +10,8 @@
 namespace troupe::zeromq {
 
 /// Returns an identity that is equal for processes that can connect to each other's abstract Unix sockets and know each
-/// other by the same process numbers. It consists of the kernel's boot id, the network namespace and the pid namespace.
+/// other by the same process numbers. It consists of the kernel's boot id, the network namespace, the pid namespace and
+/// the user, because an endpoint refuses connections of other users to its Unix socket.
 std::string host_identity();
 
 /// If the kernel's security module Yama restricts reads of the memory of other processes to ancestors, exempts this

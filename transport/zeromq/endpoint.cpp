@@ -26,6 +26,8 @@ using namespace zeromq;
 /// acknowledges the packets that have arrived. It then wakes drain().
 constexpr std::chrono::milliseconds kIdle{50};
 
+/// The items that the I/O thread polls before the monitors of the connections.
+constexpr std::size_t kAuthenticatorItem = 2, kOwnItems = 3;
 constexpr std::size_t kIdentityBytes = 16, kTokenKeyBytes = 32;
 constexpr std::string_view kDefaultBind = "tcp://127.0.0.1:*";
 
@@ -159,8 +161,9 @@ class ZeroMqEndpoint final : public Endpoint {
       const auto ready = zmq::poll(items.data(), items.size(), kIdle);
       wake_up_.clear();
       if (needs_tcp_.exchange(false) && reserved_) reserved_->listen(receiver_);
-      authenticator_.answer();
+      if ((items[kAuthenticatorItem].revents & ZMQ_POLLIN) != 0) authenticator_.answer();
       receive_packets();
+      report_strangers();
       look_after_connections(items, ready == 0);
     }
   }
@@ -168,7 +171,6 @@ class ZeroMqEndpoint final : public Endpoint {
   std::vector<zmq::pollitem_t> poll_items() {
     std::vector<zmq::pollitem_t> items{{receiver_.handle(), 0, ZMQ_POLLIN, 0},
                                        {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0},
-                                       {monitor_.handle(), 0, ZMQ_POLLIN, 0},
                                        {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0}};
     polled_ = peers_.connected();
     for (auto* peer : polled_) items.push_back({peer->connection->monitor().handle(), 0, ZMQ_POLLIN, 0});
@@ -176,10 +178,6 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   void look_after_connections(const std::vector<zmq::pollitem_t>& items, bool idle) {
-    constexpr std::size_t kOwnItems = 4;
-    while (const auto event = next_event(monitor_))
-      if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
-        report_stranger("does not prove that it belongs to the job");
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
       auto& connection = *polled_[i]->connection;
@@ -235,6 +233,16 @@ class ZeroMqEndpoint final : public Endpoint {
       peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
   }
 
+  /// Reads the events of the receiver, at most once in kIdle: each polled socket costs time in every round.
+  void report_strangers() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_report_) return;
+    next_report_ = now + kIdle;
+    while (const auto event = next_event(monitor_))
+      if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
+        report_stranger("does not prove that it belongs to the job");
+  }
+
   void report_stranger(const std::string& reason) {
     if (options_.on_stranger) options_.on_stranger("[endpoint] a process that " + reason + " has connected; ignored");
   }
@@ -254,6 +262,7 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_, connected_;
+  std::chrono::steady_clock::time_point next_report_{};
   std::vector<Peer*> polled_;  // peers whose monitor sockets the I/O thread polls; used by that thread alone
   std::atomic<bool> changed_{true};
   std::atomic<bool> needs_tcp_{false};
