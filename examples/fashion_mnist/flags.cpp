@@ -75,6 +75,8 @@ void declare_cluster(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"chief", "ps", "worker", "evaluator"}));
   app.add_option("--run-id", flags.job.run_id, "tells jobs apart that use the same address");
   app.add_option("--bind", flags.bind, "where to listen: an address of this machine, or any (default: loopback alone)");
+  app.add_option("--secret-file", flags.secret_file,
+                 "file with the secret of the job, needed to listen beyond loopback (default: TROUPE_SECRET)");
   app.add_option("--wait", flags.wait_seconds, "seconds to wait for the other processes")->check(CLI::Range(1, 86'400));
   app.add_option("--lost-after", flags.lost_after_seconds, "seconds without a sign of life after which one is lost")
       ->check(CLI::Range(0.5, 3600.0));

@@ -6,30 +6,53 @@
 #include <mutex>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/membership/agreement.hpp"
 #include "troupe/transport/membership/announcements.hpp"
 #include "troupe/transport/membership/binding.hpp"
 #include "troupe/transport/membership/cluster_group.hpp"
+#include "troupe/transport/membership/job_secret.hpp"
 #include "troupe/transport/membership/membership.hpp"
 #include "troupe/transport/membership/readmission.hpp"
 #include "troupe/transport/membership/rendezvous_messages.hpp"
+#include "troupe/transport/stranger_log.hpp"
 
 namespace troupe {
 
 namespace {
 
+/// How long a rank waits until a connection to another rank is accepted. TCP sends a lost first packet again after 1 s,
+/// and once more 2 s later.
+constexpr std::chrono::seconds kReachLimit{8};
+
+/// Returns the number of file descriptors that a rank of a job opens in any case: those of the rendezvous and the two
+/// endpoints, the control connections, and a data connection. Further data connections are made when they are used.
+int descriptors_of(const Job& job) {
+  constexpr int kOfProcess = 40, kOfConnection = 6;
+  const int control_connections = job.rank == 0 ? job.world_size - 1 : 1;
+  return kOfProcess + kOfConnection * (control_connections + 1);
+}
+
 /// The cluster as seen from this process, which has two endpoints: one for data between all processes, and one for
 /// control messages between rank 0 and the others, so that data does not delay control messages.
 class JoinedCluster final : public Cluster {
  public:
-  explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
+  JoinedCluster(ClusterOptions options, std::optional<Secret> given)
+      : options_(std::move(options)),
+        binding_(binding_of(options_, given.has_value())),
+        secret_(options_.job, std::move(given)) {
+    if (size() > 1)
+      require_descriptors(descriptors_of(options_.job), "cluster",
+                          "rank " + std::to_string(rank()) + " of " + std::to_string(size()));
     EndpointOptions endpoint{.bind = binding_.address + "*",
                              .advertised_host = binding_.advertised_host,
                              .same_host = options_.same_host,
-                             .on_stranger = options_.on_notice};
+                             .read_in_place = options_.read_in_place,
+                             .on_stranger = [this](const std::string& line) { strangers_.add(line); }};
     data_ = make_zeromq_endpoint(endpoint);
     // Control messages are small, so a smaller limit bounds the memory that a faulty peer can take.
     endpoint.max_payload_bytes = std::size_t{64} << 20;
+    endpoint.encrypt = true;
     control_ = make_zeromq_endpoint(endpoint);
     members_ = rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); });
     watch_members();
@@ -106,13 +129,22 @@ class JoinedCluster final : public Cluster {
   }
 
  private:
-  RendezvousOptions rendezvous_options() const {
-    return {options_.job,
-            options_.agreement,
-            {control_->address(), data_->address(), options_.job.role},
-            binding_.address + port_of_address(options_.job.rendezvous),
-            options_.limit,
-            options_.on_notice};
+  RendezvousOptions rendezvous_options() {
+    RendezvousOptions options{.job = options_.job,
+                              .agreement = options_.agreement,
+                              .self = {control_->address(), data_->address(), options_.job.role},
+                              .bind = binding_.rendezvous,
+                              .secret = &secret_};
+    options.reaches = [this](int other) { return reaches(other); };
+    options.limit = options_.limit;
+    options.on_notice = options_.on_notice;
+    options.on_stranger = [this](const std::string& line) { strangers_.add(line); };
+    return options;
+  }
+
+  /// Connects to the control address of a rank. Its data address has the same host.
+  bool reaches(int other) {
+    return control_->reaches(other, std::min<std::chrono::milliseconds>(options_.limit, kReachLimit));
   }
 
   void add_peers(const std::vector<Member>& members) {
@@ -151,9 +183,11 @@ class JoinedCluster final : public Cluster {
   void start_readmission() {
     ReadmissionOptions options{.rendezvous = rendezvous_options()};
     options.members = [this] { return members(); };
-    options.announce = [this](int other, const Member& member) {
+    options.replace = [this](int other, const Member& member) {
       replace(other, member);
       control_->replace_peer(other, member.control);
+    };
+    options.announce = [this](int other, const Member& member) {
       ByteWriter bytes;
       write(bytes, member);
       membership_->tell_returned(other, payload_of(bytes.view()));
@@ -224,7 +258,9 @@ class JoinedCluster final : public Cluster {
   }
 
   const ClusterOptions options_;
-  const Binding binding_ = binding_of(options_);
+  const Binding binding_;
+  JobSecret secret_;
+  StrangerLog strangers_{options_.on_notice};
   std::shared_ptr<Endpoint> data_, control_;
   mutable std::mutex members_mutex_, returned_mutex_;
   std::vector<Member> members_;
@@ -246,7 +282,8 @@ class JoinedCluster final : public Cluster {
 }  // namespace
 
 std::shared_ptr<Cluster> join_cluster(ClusterOptions options) {
-  return std::make_shared<JoinedCluster>(std::move(options));
+  auto given = options.job.world_size > 1 ? given_secret(options.secret_file) : std::nullopt;
+  return std::make_shared<JoinedCluster>(std::move(options), std::move(given));
 }
 
 }  // namespace troupe

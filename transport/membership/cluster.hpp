@@ -22,9 +22,14 @@ struct ClusterOptions {
   /// Pairs of a name and a value that must be equal in all processes. join_cluster() throws Error that names the first
   /// pair that differs.
   Agreement agreement = {};
-  /// The address at which this process listens: empty for loopback alone, `any`, or one address of this machine. Data
-  /// is neither encrypted nor authenticated: listen only in networks that you trust.
+  /// The address at which this process listens: empty for loopback alone, `any`, or one IPv4 address of this machine.
+  /// Control messages are encrypted, data is not. A process needs the secret to join the job, and a token that it
+  /// received there to connect to the data sockets.
   std::string bind = {};
+  /// The file with the secret of the job, which other users must not be able to read; if empty, the variable
+  /// TROUPE_SECRET has the secret. If neither is given, rank 0 makes a secret and leaves it in a private folder of the
+  /// user on this machine, where the other ranks find it; then all ranks must be on one machine and listen at loopback.
+  std::string secret_file = {};
   /// How long the ranks wait for each other: in join_cluster(), agree() and leave().
   std::chrono::milliseconds limit{60'000};
   std::chrono::milliseconds heartbeat_interval{250};
@@ -33,8 +38,12 @@ struct ClusterOptions {
   std::chrono::milliseconds heartbeat_limit{2'500};
   /// If false, processes of one machine exchange data over TCP only, like processes on different machines.
   bool same_host = true;
-  /// Called, on any thread, with one line about each process that connects but does not belong to the job, each
-  /// expendable rank that is lost, and each rank that returns or is refused.
+  /// If false, processes of one machine do not read large tensors directly in each other's memory. Otherwise a process
+  /// exempts itself from the kernel's restriction of such reads to ancestors (Yama's ptrace scope 1), for all processes
+  /// of its user.
+  bool read_in_place = true;
+  /// Called, on any thread, with one line about each expendable rank that is lost, and each rank that returns or is
+  /// refused; and with at most one line a second about processes that connect but do not belong to the job.
   std::function<void(const std::string& line)> on_notice = {};
 };
 
@@ -106,7 +115,8 @@ class Cluster {
 };
 
 /// Connects to the other processes of the job. Throws Error if the processes differ in a value that must be equal, if
-/// not all of them come within the limit, if rank 0 refuses this process, or if an address cannot be bound.
+/// not all of them come within the limit or can be reached, if rank 0 refuses this process, if an address cannot be
+/// bound, if a secret is needed and missing, or if too few file descriptors are left.
 std::shared_ptr<Cluster> join_cluster(ClusterOptions options);
 
 }  // namespace troupe

@@ -1,5 +1,7 @@
 #include "troupe/transport/zeromq/connection.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <thread>
@@ -31,21 +33,30 @@ zmq::message_t message_of(const Frame& frame, std::size_t offset, std::size_t by
   return message;
 }
 
+std::uint64_t random_nonce() {
+  std::uint64_t nonce = 0;
+  while (nonce == 0)
+    if (getentropy(&nonce, sizeof nonce) != 0) throw Error("endpoint", "the kernel gives no random bytes");
+  return nonce;
+}
+
 }  // namespace
 
 FailurePtr connection_failure(const std::string& why) {
   return std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + why});
 }
 
-Connection::Connection(zmq::context_t& context, const std::string& own_identity, int peer,
-                       const EndpointAddress& address, bool same_host)
+Connection::Connection(zmq::context_t& context, const OwnEnd& own, int peer, const EndpointAddress& address,
+                       bool same_host)
     : peer_(peer),
-      pid_(address.pid),
-      socket_(make_sender(context, own_identity)),
+      nonce_(own.read_in_place && same_host && !address.ipc.empty() ? random_nonce() : 0),
+      socket_(make_sender(context, own.identity)),
       monitor_(watch(context, socket_, "peer-" + address.identity)) {
-  const bool can_read = same_host && can_read_memory(address);
-  queue_.emplace(std::pair{Frame::kUrgent - 1, order_++},
-                 Outgoing{{.type = PacketType::introduction, .can_read_memory = can_read}});
+  if (own.keys)
+    encrypt_client(socket_, *own.keys, address.key);
+  else
+    show_token(socket_, own.identity, token_of(address.key, own.identity));
+  queue_control({.type = PacketType::introduction, .checksum = nonce_});
   socket_.connect(same_host && !address.ipc.empty() ? address.ipc : address.tcp);
 }
 
@@ -140,7 +151,25 @@ void Connection::acknowledge() {
   send_packet({}, {});
 }
 
-void Connection::note_received(const PacketHeader& header) {
+void Connection::queue_control(const PacketHeader& header) {
+  // Control packets go before frames, and keep their order.
+  queue_.emplace(std::pair{Frame::kUrgent - 1, order_++}, Outgoing{header});
+}
+
+void Connection::write_nonce(std::uint64_t nonce) {
+  if (nonce == 0 || nonce_ == 0) return;
+  allow_memory_reads();
+  peer_nonce_ = nonce;
+  queue_control({.type = PacketType::nonce_written, .address = reinterpret_cast<std::uintptr_t>(&peer_nonce_)});
+}
+
+void Connection::look_for_nonce(std::uint64_t address, std::optional<std::int64_t> sender) {
+  if (nonce_ == 0 || !sender || !has_nonce(*sender, address, nonce_)) return;
+  readable_process_ = *sender;
+  queue_control({.type = PacketType::memory_readable});
+}
+
+void Connection::note_received(const PacketHeader& header, std::optional<std::int64_t> sender) {
   std::lock_guard lock(mutex_);
   if (header.acknowledged < acknowledged_ || header.acknowledged > sent_)
     throw Error("link", "packet " + std::to_string(header.acknowledged) + " is acknowledged, but " +
@@ -153,7 +182,9 @@ void Connection::note_received(const PacketHeader& header) {
       throw Error("link", "the first packet, and no other, is an introduction");
     ++received_;
   }
-  if (header.type == PacketType::introduction) peer_reads_memory_ = header.can_read_memory;
+  if (header.type == PacketType::introduction) write_nonce(header.checksum);
+  if (header.type == PacketType::nonce_written) look_for_nonce(header.address, sender);
+  if (header.type == PacketType::memory_readable) peer_reads_memory_ = peer_nonce_ != 0;
   if (header.type == PacketType::payload_read) offers_.erase(header.first);
   pump();
   // Acknowledges after every kWindow / 2 packets, so that the peer does not reach its limit of kWindow unacknowledged
@@ -219,6 +250,11 @@ void Connection::fail(const FailurePtr& cause) {
 FailurePtr Connection::failure() const {
   std::lock_guard lock(mutex_);
   return failure_;
+}
+
+bool Connection::connected() const {
+  std::lock_guard lock(mutex_);
+  return connected_ && !failure_;
 }
 
 bool Connection::drained() const {

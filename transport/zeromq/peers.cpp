@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/transport/descriptors.hpp"
 
 namespace troupe::zeromq {
 
@@ -140,6 +141,19 @@ std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   return std::make_shared<ChannelLink>(peer.connection, find_or_make_channel(peer, id), id);
 }
 
+bool Peers::has_key(const std::string& key) {
+  std::lock_guard lock(mutex_);
+  return std::ranges::any_of(peers_, [&](const auto& entry) { return entry.second->address.key == key; });
+}
+
+std::shared_ptr<Connection> Peers::connection(int number) {
+  std::lock_guard lock(mutex_);
+  const auto entry = peers_.find(number);
+  if (entry == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
+  connect(*entry->second);
+  return entry->second->connection;
+}
+
 Peer* Peers::find(int number) {
   std::lock_guard lock(mutex_);
   const auto entry = peers_.find(number);
@@ -168,8 +182,9 @@ std::shared_ptr<Channel>& Peers::find_or_make_channel(Peer& peer, std::uint64_t 
 
 void Peers::connect(Peer& peer) {
   if (peer.connection) return;
-  const bool same_host = options_.same_host && peer.address.host == address_.host;
-  peer.connection = std::make_shared<Connection>(context_, address_.identity, peer.number, peer.address, same_host);
+  // Two sockets with the two ends of a monitor, and the descriptors of both directions to the peer.
+  require_descriptors(6, "endpoint", "a connection to process " + std::to_string(peer.number));
+  peer.connection = std::make_shared<Connection>(context_, own_, peer.number, peer.address, is_near(peer.address));
   peer.assembly =
       std::make_unique<Assembly>(peer.connection, options_.max_payload_bytes, options_.max_unreceived_bytes);
   on_connection_();

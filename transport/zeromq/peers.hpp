@@ -64,11 +64,11 @@ struct Peer {
 /// The peers of one endpoint. A Peer lives as long as this object, even if it was replaced. Thread-safe.
 class Peers {
  public:
-  /// Keeps references to `context`, `options` and `address`, which is this endpoint's address. `on_connection` is
+  /// Keeps references to all arguments but the last; `address` and `own` are those of this endpoint. `on_connection` is
   /// called when a connection is made, while this object's mutex is held; it must not call this object.
-  Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address,
+  Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address, const OwnEnd& own,
         std::function<void()> on_connection)
-      : context_(context), options_(options), address_(address), on_connection_(std::move(on_connection)) {}
+      : context_(context), options_(options), address_(address), own_(own), on_connection_(std::move(on_connection)) {}
 
   /// Adds the endpoint at `address` as peer `number`, without connecting to it. Throws Error if the number is in use.
   void add(int number, const EndpointAddress& address);
@@ -79,6 +79,13 @@ class Peers {
   /// if no peer has that number, or if link() has made a link of that name to the peer before, even if that link is
   /// closed.
   std::shared_ptr<Link> link(int number, const std::string& name);
+
+  /// Whether a peer is reached over ipc, because its endpoint is on this host.
+  bool is_near(const EndpointAddress& address) const { return options_.same_host && address.host == address_.host; }
+  /// Whether a peer, replaced ones excluded, has that key in its address.
+  bool has_key(const std::string& key);
+  /// Returns the connection to a peer, which is made if there is none. Throws Error if the number is not in use.
+  std::shared_ptr<Connection> connection(int number);
 
   /// Returns the peer of that number, or null.
   Peer* find(int number);
@@ -109,6 +116,7 @@ class Peers {
   zmq::context_t& context_;
   const EndpointOptions& options_;
   const EndpointAddress& address_;
+  const OwnEnd& own_;
   const std::function<void()> on_connection_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Peer>> peers_;

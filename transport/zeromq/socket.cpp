@@ -9,6 +9,7 @@
 #include <malloc.h>
 #endif
 
+#include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/zeromq/packet.hpp"
 
 namespace troupe::zeromq {
@@ -19,6 +20,8 @@ namespace {
 constexpr int kLingerMs = 2'000;
 constexpr int kHandshakeMs = 10'000;
 constexpr int kMaxSockets = 16'384;
+/// The file descriptors of a context with its threads, a receiver with its monitor, an authenticator and listeners.
+constexpr int kContextDescriptors = 16;
 
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, kLingerMs);
@@ -26,7 +29,7 @@ void set_common(zmq::socket_t& socket) {
   // Turns ZeroMQ's heartbeats off: they would end a connection to a process whose receive queue is full. The class
   // Membership sends heartbeats of its own.
   socket.set(zmq::sockopt::heartbeat_ivl, 0);
-  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes));
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes + kEncryptionBytes));
 }
 
 #ifdef __GLIBC__
@@ -51,6 +54,7 @@ void keep_message_memory() {
 }
 
 zmq::context_t make_context() {
+  require_descriptors(kContextDescriptors, "endpoint", "a ZeroMQ context");
   zmq::context_t context(1);
   context.set(zmq::ctxopt::max_sockets, kMaxSockets);
   return context;

@@ -11,6 +11,8 @@ namespace troupe::zeromq {
 
 /// The largest number of packets to one peer that are sent and not yet acknowledged.
 inline constexpr int kWindow = 16;
+/// The largest number of bytes that CURVE adds to a message: a nonce, a tag and its own header.
+inline constexpr std::size_t kEncryptionBytes = 64;
 
 /// Makes malloc keep up to 64 MiB of freed memory per receiving thread. By default glibc returns the memory of freed
 /// messages to the kernel and faults in new pages for the next messages, which costs a third of a network's throughput.
@@ -19,6 +21,7 @@ inline constexpr int kWindow = 16;
 /// options of malloc (see mallopt(3)), or with other C libraries than glibc.
 void keep_message_memory();
 
+/// Makes a context with one I/O thread. Throws Error if too few file descriptors are left for it and a few sockets.
 zmq::context_t make_context();
 
 /// Makes a socket that receives from any number of senders and can answer them. Sending to a sender that has

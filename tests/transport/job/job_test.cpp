@@ -1,7 +1,11 @@
 #include "troupe/transport/job/job.hpp"
 
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -68,6 +72,40 @@ Settings tf_config(const std::string& text) {
   return {{"TF_CONFIG", text}};
 }
 const std::string kCluster = R"("cluster":{"chief":["c:1"],"worker":["w0:2","w1:3"]})";
+
+/// A message with a descriptor, for sendmsg() and recvmsg().
+struct DescriptorMessage {
+  DescriptorMessage() {
+    header.msg_iov = &bytes;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  char byte = 0;
+  iovec bytes{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
+/// Sends a descriptor over a Unix socket.
+void send_descriptor(int socket, int descriptor) {
+  DescriptorMessage message;
+  auto* const control = CMSG_FIRSTHDR(&message.header);
+  control->cmsg_level = SOL_SOCKET;
+  control->cmsg_type = SCM_RIGHTS;
+  control->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
+  (void)!sendmsg(socket, &message.header, 0);
+}
+
+/// Returns the descriptor of send_descriptor(), or -1.
+int received_descriptor(int socket) {
+  DescriptorMessage message;
+  int descriptor = -1;
+  if (recvmsg(socket, &message.header, 0) == 1 && CMSG_FIRSTHDR(&message.header) != nullptr)
+    std::memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message.header)), sizeof descriptor);
+  return descriptor;
+}
 
 struct Accepted {
   std::string what;
@@ -211,6 +249,9 @@ TEST_CASE("flags win, and the address alone completes what a launcher says") {
   CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2}), Contains("where the ranks meet"));
   for (const auto* address : {"host", ":1", "host:", "host:0", "host:65536", "host:1x"})
     CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2, .rendezvous = address}), Contains("rendezvous"));
+  for (const auto* address : {"[::1]:29400", "::1:29400"})
+    CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2, .rendezvous = address}),
+                      Contains(std::string("'") + address + "' is an IPv6 address"));
 }
 
 TEST_CASE("ranks of one job agree on an address, those of another have another") {
@@ -219,6 +260,35 @@ TEST_CASE("ranks of one job agree on an address, those of another have another")
   CHECK(first.rendezvous == second.rendezvous);
   CHECK(first.run_id == second.run_id);
   CHECK(resolve(with(kOpenMpi, {{"PMIX_NAMESPACE", "1638400002"}})).rendezvous != first.rendezvous);
+}
+
+TEST_CASE("two jobs that Hydra's proxies have started on one machine have addresses and run ids of their own") {
+  // Each end of a socket pair names the process that has made the pair, here this one.
+  std::array<int, 2> ends{}, others{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  const auto rank = [&](int descriptor, int number) {
+    return resolve(with(kPmi, {{"PMI_FD", std::to_string(descriptor)}, {"PMI_RANK", std::to_string(number)}}));
+  };
+  const auto first = rank(ends[0], 0), second = rank(ends[1], 1);
+  CHECK_FALSE(first.run_id.empty());
+  CHECK(first.run_id == second.run_id);
+  CHECK(first.rendezvous == second.rendezvous);
+  // Another process makes the pair of the other job.
+  std::array<int, 2> channel{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, channel.data()) == 0);
+  const auto child = fork();
+  if (child == 0) {
+    (void)!socketpair(AF_UNIX, SOCK_STREAM, 0, others.data());
+    send_descriptor(channel[1], others[0]);
+    _exit(0);
+  }
+  others[0] = received_descriptor(channel[0]);
+  REQUIRE(others[0] >= 0);
+  const auto other = rank(others[0], 0);
+  CHECK(other.run_id != first.run_id);
+  CHECK(other.rendezvous != first.rendezvous);
+  for (const auto descriptor : {ends[0], ends[1], others[0], channel[0], channel[1]}) close(descriptor);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("LSF's rank file gives the host of rank 0") {
@@ -232,6 +302,7 @@ TEST_CASE("LSF's rank file gives the host of rank 0") {
   std::filesystem::remove(path);
   CHECK(job.rank == 1);
   CHECK(job.rendezvous.starts_with("batch3:"));
+  CHECK(job.run_id == "99.");
 }
 
 TEST_CASE("lists of nodes and of tasks are expanded") {

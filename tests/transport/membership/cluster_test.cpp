@@ -1,8 +1,13 @@
 #include "troupe/transport/membership/cluster.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <fstream>
 #include <future>
+#include <zmq.hpp>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/expect.hpp"
@@ -10,6 +15,7 @@
 #include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/transport/membership/threads_as_processes.hpp"
 #include "troupe/transport/membership/agreement.hpp"
+#include "troupe/transport/membership/job_secret.hpp"
 #include "troupe/transport/membership/rendezvous_messages.hpp"
 
 using namespace troupe;
@@ -175,6 +181,99 @@ TEST_CASE("a process that joins again with the rank of one that is gone is let i
   CHECK(ends == Ends(3));
 }
 
+TEST_CASE("processes without the secret of the job change nothing, whatever they send to its rendezvous") {
+  const auto address = new_address();
+  std::atomic<int> notices{0};
+  Happening sent;
+  const auto ends = on_processes(3, [&](int rank) {
+    if (rank == 2) {
+      zmq::context_t context;
+      zmq::socket_t stranger(context, zmq::socket_type::dealer);
+      stranger.set(zmq::sockopt::linger, 0);
+      stranger.connect("tcp://" + address);
+      // Hellos of another world size, another agreement, and a rank that the job waits for.
+      for (const auto& hello :
+           {Hello{"", 1, 99, {}, {}}, Hello{"", 1, 2, {{"seed", "4"}}, {}}, Hello{"", 1, 2, {{"seed", "3"}}, {}}}) {
+        const auto bytes = encode(hello);
+        (void)stranger.send(zmq::buffer(bytes.data(), bytes.size()), zmq::send_flags::none);
+      }
+      expect(eventually([&] { return notices > 0; }), "rank 0 has not reported the stranger");
+      return sent.happen();
+    }
+    auto options = options_of(rank, 2, address);
+    options.agreement = {{"seed", "3"}};
+    options.on_notice = [&](const std::string&) { ++notices; };
+    if (rank == 1) sent.expect_soon("the visit of a stranger");
+    const auto cluster = join_cluster(options);
+    cluster->agree("color", 5, [] { return "blue"; });
+    cluster->leave();
+  });
+  CHECK(ends == Ends(3));
+  // At most one line a second, and one at the end.
+  CHECK(notices <= 3 + static_cast<int>(patience().count() / 1'000));
+}
+
+TEST_CASE("a secret that a job has left without ending does not keep out the next job at its address") {
+  const auto address = new_address();
+  JobSecret earlier(options_of(0, 2, address).job, {});
+  earlier.publish();
+  Happening looking;
+  const auto ends = on_processes(2, [&](int rank) {
+    if (rank == 0) looking.expect_soon("the beginning of rank 1");
+    if (rank == 1) looking.happen();
+    join_cluster(options_of(rank, 2, address))->leave();
+  });
+  CHECK(ends == Ends(2));
+}
+
+TEST_CASE("a rank with another secret does not come, and says why") {
+  const auto address = new_address();
+  const auto ends = on_processes(2, [&](int rank) {
+    auto options = options_of(rank, 2, address);
+    options.secret_file = "secret_of_rank_" + std::to_string(rank) + "_" + std::to_string(getpid());
+    std::ofstream(options.secret_file) << std::string(32, rank == 0 ? 'a' : 'b');
+    chmod(options.secret_file.c_str(), 0600);
+    if (rank == 1) options.limit = limit_of(std::chrono::milliseconds(500));
+    if (rank == 0) options.limit = 2 * limit_of(std::chrono::milliseconds(500));
+    try {
+      join_cluster(options);
+    } catch (const Error&) {
+      unlink(options.secret_file.c_str());
+      throw;
+    }
+  });
+  CHECK_THAT(ends[0], Contains("rank 1 of 2 has not come"));
+  CHECK_THAT(ends[1], Contains("has another secret"));
+}
+
+TEST_CASE("processes meet at any loopback address of their machine") {
+  const ReservedPort port;
+  const auto ends = on_processes(
+      2, [&](int rank) { join_cluster(options_of(rank, 2, "127.0.0.2:" + std::to_string(port.number())))->leave(); });
+  CHECK(ends == Ends(2));
+}
+
+TEST_CASE("a rank whose addresses cannot be reached does not count as present, and is named on all ranks") {
+  const auto address = new_address();
+  const int unreachable = GENERATE(0, 1);
+  const auto ends = on_processes(3, [&](int rank) {
+    const auto cluster_options = options_of(rank, 3, address);
+    JobSecret secret(cluster_options.job, {});
+    RendezvousOptions options{.job = cluster_options.job, .bind = {"tcp://" + address}, .secret = &secret};
+    // Rank 0 waits for ranks that do not reach it until its limit.
+    options.limit = unreachable == 0 && rank == 0 ? limit_of(std::chrono::milliseconds(500)) : patience();
+    options.self.control.tcp = "tcp://192.0.2." + std::to_string(rank) + ":1";
+    options.reaches = [&](int other) { return other != unreachable; };
+    rendezvous(options, [](const auto&) {});
+  });
+  const auto text = "rank " + std::to_string(unreachable) + " listens at tcp://192.0.2." + std::to_string(unreachable) +
+                    ":1, but cannot be reached there";
+  if (unreachable == 1)
+    for (const auto& end : ends) CHECK_THAT(end, Contains(text));
+  else
+    for (const auto rank : {1U, 2U}) CHECK_THAT(ends[rank], Contains(text));
+}
+
 TEST_CASE("a rendezvous beyond loopback needs a word") {
   CHECK_THROWS_WITH(join_cluster(options_of(0, 2, "192.0.2.1:3000")), Contains("--bind any"));
 }
@@ -186,7 +285,7 @@ TEST_CASE("texts are compared line by line") {
 }
 
 TEST_CASE("a HELLO arrives as it was sent; no part of one, and nothing longer, does") {
-  const EndpointAddress address{"tcp://a:1", "ipc://@b", "id", "host", 5, 6, 7};
+  const EndpointAddress address{"tcp://a:1", "ipc://@b", "id", "key", "host", 5};
   const Hello hello{"run", 1, 2, {{"seed", "3"}}, {address, address, ProcessRole::server}};
   auto bytes = encode(hello);
   const auto decoded = decode_hello(bytes);
@@ -200,5 +299,5 @@ TEST_CASE("a HELLO arrives as it was sent; no part of one, and nothing longer, d
   bytes.push_back(std::byte{0});
   CHECK_THROWS_WITH(decode_hello(bytes), Contains("bytes follow its end"));
   bytes[4] = std::byte{9};
-  CHECK_THROWS_WITH(decode_hello(bytes), Contains("version 9 of the protocol is not 2"));
+  CHECK_THROWS_WITH(decode_hello(bytes), Contains("version 9 of the protocol is not 3"));
 }
