@@ -7,6 +7,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/core/only_handle.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/library/reshape.hpp"
 

@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -42,8 +45,8 @@ struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::int64> {};
 template <>
 struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::uint8> {};
 
-/// Calls f with a null pointer of type T*, where T is the C++ type of the dtype, and returns the result of f. The dtype
-/// must not be a 16-bit float, for which f would get a float*.
+/// Calls f with a null pointer of type T*, where T is the C++ type of the dtype, and returns the result of f. Throws
+/// Error for a 16-bit float, which has no such type.
 template <class F>
 decltype(auto) with_element_type(DType dtype, F f) {
   switch (dtype) {
@@ -53,8 +56,10 @@ decltype(auto) with_element_type(DType dtype, F f) {
       return f(static_cast<std::int64_t*>(nullptr));
     case DType::uint8:
       return f(static_cast<std::uint8_t*>(nullptr));
-    default:
+    case DType::float32:
       return f(static_cast<float*>(nullptr));
+    default:
+      throw Error("dtype", std::string(name_of(dtype)) + " has no element type here");
   }
 }
 

@@ -10,16 +10,19 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Calls visit(i, index) for every index. Throws Error, in the name of `op`, if an index is not in [0, bound).
+/// Calls visit(i, index) for every index. Throws InvalidSample, in the name of `op`, if an index is not in [0, bound).
 template <class Visit>
 void for_each_index(const char* op, const Tensor& indices, std::int64_t bound, Visit visit) {
   const bool wide = indices.dtype() == DType::int64;
+  const auto row_elements = std::max<std::int64_t>(1, indices.shape().row_elements());
   for (std::int64_t i = 0; i < indices.elements(); ++i) {
     const std::int64_t index = wide ? indices.data<std::int64_t>()[static_cast<std::size_t>(i)]
                                     : indices.data<std::int32_t>()[static_cast<std::size_t>(i)];
     if (index < 0 || index >= bound)
-      throw Error(op, "index " + std::to_string(index) + " at place " + std::to_string(i) + " is not one of the " +
-                          std::to_string(bound) + " rows");
+      throw InvalidSample(op,
+                          "index " + std::to_string(index) + " " + InvalidSample::place_text(i, row_elements) +
+                              " is not one of the " + std::to_string(bound) + " rows",
+                          i, row_elements);
     visit(i, index);
   }
 }

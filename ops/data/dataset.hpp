@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,10 @@ BatchPart part_of_batch(std::int64_t rows, int replicas, int replica);
 class Dataset {
  public:
   using Arrays = std::vector<std::pair<std::string, Tensor>>;
+
+  /// The largest number of rows of a data set and of a batch, and of batches that are loaded ahead.
+  static constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::int64_t kMostPrefetched = std::int64_t{1} << 16;
 
   /// Makes a data set from arrays [N, ...] of any dtype, one field for each array; row i of each array belongs to
   /// sample i. If a model or a loss does not name the fields that it reads, the first field is the input of the model
@@ -83,11 +88,12 @@ class Dataset {
   /// next sample in the order of the data set takes its place in the buffer. A buffer of 1 does not change the order.
   /// Throws Error for data in streams.
   Dataset shuffle(std::int64_t buffer) const;
-  /// Sets the number of rows of a batch over all replicas. The last batch of an epoch may have fewer. Throws Error for
-  /// data in streams if the number changes.
+  /// Sets the number of rows of a batch over all replicas. The last batch of an epoch may have fewer. Throws Error if
+  /// the number is below 1 or above kMostRows, and for data in streams if the number changes.
   Dataset batch(std::int64_t rows) const;
   /// Sets the number of batches that are loaded ahead on another thread. With 0, every replica loads its part of a
   /// batch on its own thread when it needs the part, which keeps the part in the cache of the core of that thread.
+  /// Throws Error if the number is negative or above kMostPrefetched.
   Dataset prefetch(std::int64_t batches) const;
   /// Sets the limit in bytes for data that is kept on devices with memory of their own. If the fields that are read
   /// take at most `most_bytes` together, they are copied to each device once, and each batch is gathered there by the

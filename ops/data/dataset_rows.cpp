@@ -1,8 +1,8 @@
 #include <cstring>
-#include <sstream>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/text_stream.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/data/normalize.hpp"
 
@@ -53,7 +53,7 @@ void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, c
 }
 
 std::string Dataset::content() const {
-  std::ostringstream text;
+  TextStream text;
   text << rows_ << " rows, batches of " << batch_ << ", shuffle buffer " << shuffle_buffer_ << ", streams " << streams_
        << "\n";
   for (std::size_t i = 0; i < columns_.size(); ++i) {

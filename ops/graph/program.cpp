@@ -6,6 +6,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

@@ -127,6 +127,32 @@ const Optimizer::Group* Optimizer::group_of(const std::string& name) const {
   return nullptr;
 }
 
+void Optimizer::expect_members(std::span<const std::string> parameters) const {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const auto& group = groups_[i];
+    const bool is_frozen = group.optimizer.empty();
+    std::vector<std::string> accepted, members;
+    for (const auto& name : parameters) {
+      if (!group.has(name)) continue;
+      accepted.push_back(name);
+      const auto* owner = group_of(name);
+      if (owner == &group || (is_frozen && owner->optimizer.empty())) members.push_back(name);
+    }
+    if (!members.empty()) {
+      if (!is_frozen) group.optimizer[0].expect_members(members);
+      continue;
+    }
+    const auto number = "the filter of group " + std::to_string(i + 1) + ", given to " +
+                        (is_frozen ? "frozen()" : "with_group()") + ", accepts ";
+    if (!accepted.empty())
+      throw Error("optimizer", number + "only parameters of groups that were added before, such as '" + accepted[0] +
+                                   "'; add it before them");
+    std::string names;
+    for (const auto& name : parameters) names += (names.empty() ? "'" : ", '") + name + "'";
+    throw Error("optimizer", number + "none of the parameters " + names);
+  }
+}
+
 bool Optimizer::trains(const std::string& name) const {
   const auto* group = group_of(name);
   return group == nullptr || !group->optimizer.empty();

@@ -24,8 +24,8 @@ class Optimizer {
   }
 
   /// Updates the parameters that `group` accepts by another optimizer, with the schedule and clipping of that
-  /// optimizer. A parameter that several groups accept belongs to the group that was added first. Throws Error if the
-  /// other optimizer accumulates or averages.
+  /// optimizer. A parameter that several groups accept belongs to the group that was added first. A training refuses a
+  /// group without parameters; see expect_members(). Throws Error if the other optimizer accumulates or averages.
   Optimizer with_group(ParameterFilter group, const Optimizer& optimizer) const;
   /// Freezes the parameters that `group` accepts: they get neither gradients nor updates. A parameter that several
   /// groups accept belongs to the group that was added first.
@@ -47,6 +47,10 @@ class Optimizer {
 
   /// The number of steps of an update; see accumulating().
   std::int64_t steps_of_update() const { return accumulated_; }
+  /// Throws Error that names the group if a group has none of `parameters`, the names of all parameters and buffers of
+  /// a model: its filter accepts none of them, or only those of groups that were added before. A frozen group may share
+  /// all of its parameters with other frozen groups.
+  void expect_members(std::span<const std::string> parameters) const;
 
   /// True if the optimizer updates the parameter `name`; false if a group freezes it.
   bool trains(const std::string& name) const;

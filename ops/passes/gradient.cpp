@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 

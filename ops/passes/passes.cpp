@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
 #include "troupe/ops/passes/uses.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
@@ -30,6 +31,7 @@ Value loss_of_rows(const TrainingSpec& spec, const Outputs& outputs, const Input
 }
 
 void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outputs, const Inputs& inputs) {
+  expect_name("metric", "a metric", metric.name);
   const auto sums = metric.sums(outputs, inputs);
   for (const auto& value : {sums.sum, sums.count}) {
     if (!value.valid()) continue;
@@ -41,6 +43,12 @@ void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outp
   }
   builder.output(names::metric_sum(metric.name), sums.sum);
   if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
+}
+
+std::vector<std::string> names_of_parameters(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto id : graph.sources(kParameter)) names.push_back(graph.producer(id).name);
+  return names;
 }
 
 /// Returns the indices of the gradients, sorted by the order in which the backward pass makes them.
@@ -94,6 +102,7 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
   const auto loss = loss_of_rows(spec, outputs, inputs);
   builder.output(names::kLoss, batch_mean(loss, builder.batch_info()));
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
+  if (purpose == Purpose::training) spec.optimizer.expect_members(names_of_parameters(builder.graph()));
   return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 

@@ -54,7 +54,8 @@ enum class Purpose { training, evaluation };
 /// The forward pass with loss and metrics, optimized. Inputs: the fields that model, loss and metrics read, and the
 /// batch info. Outputs: those of the model; the loss, which is this replica's share of the batch's mean loss; sum and
 /// count of every metric, without the count if it is the number of rows; for training, the next values of buffers.
-/// Throws Error that names the field if one is missing or has another dtype or shape than is needed.
+/// Throws Error that names the field if one is missing or has another dtype or shape than is needed. For training,
+/// throws Error if a group of the optimizer has no parameters; see Optimizer::expect_members().
 Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation);
 
 /// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.

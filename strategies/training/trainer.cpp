@@ -10,6 +10,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
+#include "troupe/strategies/training/carried_state.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
@@ -18,6 +19,14 @@
 namespace troupe {
 
 namespace {
+
+/// Checks a limit of time that is added to times of the clock, which must not overflow.
+void check_stall_limit(std::chrono::milliseconds limit) {
+  constexpr std::chrono::hours kLongest{10'000};
+  if (limit.count() < 1 || limit > kLongest)
+    throw Error("trainer",
+                "the stall limit must be from 1 ms to 10,000 hours, not " + std::to_string(limit.count()) + " ms");
+}
 
 void check(const FitOptions& options) {
   if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
@@ -72,7 +81,9 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       name_(store_->enter_trainer(options_.name)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
       device_arrays_(std::make_shared<DeviceArrays>()),
-      shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
+      shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {
+  check_stall_limit(options_.stall_limit);
+}
 
 Trainer::~Trainer() = default;
 
@@ -143,6 +154,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   auto log = training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
+  check_carried_states(plan, data);
   if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
   const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   plan = in_grain(std::move(plan), options_.grain);

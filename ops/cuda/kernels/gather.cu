@@ -20,7 +20,7 @@ struct Indices {
   std::int64_t bound;
 
   Indices(const Launch& where, const Tensor& indices, std::int64_t rows)
-      : invalid(where.invalid),
+      : invalid(where.invalid.of_elements(indices)),
         narrow(indices.dtype() == DType::int32 ? data_of<std::int32_t>(indices) : nullptr),
         wide(indices.dtype() == DType::int32 ? nullptr : data_of<std::int64_t>(indices)),
         bound(rows) {}

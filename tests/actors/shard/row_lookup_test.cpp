@@ -34,7 +34,7 @@ TEST_CASE("indices of either width are read, and refused where there is no such 
         std::vector<std::int64_t>{0, 9, 3, 3});
   CHECK(read_indices(Tensor::from<std::int64_t>({1}, {7}), 10, "table") == std::vector<std::int64_t>{7});
   CHECK_THROWS_WITH(read_indices(Tensor::from<std::int64_t>({2}, {7, 10}), 10, "table"),
-                    "[table] index 10 at place 1 is not one of the 10 rows");
-  CHECK_THROWS_WITH(read_indices(Tensor::from<std::int32_t>({1}, {-1}), 10, "table"),
-                    "[table] index -1 at place 0 is not one of the 10 rows");
+                    "[table] index 10 of row 1 is not one of the 10 rows");
+  CHECK_THROWS_WITH(read_indices(Tensor::from<std::int32_t>({3, 2}, {0, 1, 2, 3, 4, -1}), 10, "table"),
+                    "[table] index -1 at position 1 of row 2 is not one of the 10 rows");
 }

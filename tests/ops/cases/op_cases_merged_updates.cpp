@@ -1,5 +1,7 @@
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe::ops_test {
 
 namespace {

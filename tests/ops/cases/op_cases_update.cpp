@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/nn/schedule.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/nn/trained.hpp"
 
@@ -93,6 +94,27 @@ TEST_CASE("a frozen group keeps its values", "[optimizer]") {
   CHECK(trained(frozen, 3)[1].data == std::vector<double>{0.5});
   CHECK(frozen.trains("a"));
   CHECK_FALSE(frozen.trains("b"));
+}
+
+TEST_CASE("a group without parameters is refused, with the parameters that there are", "[optimizer][errors]") {
+  const Optimizer all(Sgd{.lr = 0.1});
+  const auto is = [](const std::string& wanted) {
+    return [wanted](const std::string& name) { return name == wanted; };
+  };
+  const std::vector<std::string> names{"a", "b"};
+  const auto refusal = [&](const Optimizer& optimizer) { return error_of([&] { optimizer.expect_members(names); }); };
+  CHECK(refusal(all).empty());
+  CHECK(refusal(all.frozen(is("a")).with_group(is("b"), Adam{})).empty());
+  CHECK(refusal(all.frozen(is("b")).frozen(is("c"))) ==
+        "[optimizer] the filter of group 2, given to frozen(), accepts none of the parameters 'a', 'b'");
+  CHECK(refusal(all.with_group(is("A"), Adam{})) ==
+        "[optimizer] the filter of group 1, given to with_group(), accepts none of the parameters 'a', 'b'");
+  const auto any = [](const std::string&) { return true; };
+  CHECK(refusal(all.with_group(any, Adam{}).frozen(is("b"))) ==
+        "[optimizer] the filter of group 2, given to frozen(), accepts only parameters of groups that were added "
+        "before, such as 'b'; add it before them");
+  CHECK(refusal(all.frozen(any).frozen(is("b"))).empty());
+  CHECK(contains(refusal(all.with_group(is("a"), Optimizer(Adam{}).frozen(is("b")))), "none of the parameters 'a'"));
 }
 
 TEST_CASE("accumulated gradients make one update of their mean", "[optimizer]") {

@@ -55,6 +55,13 @@ TEST_CASE("whether the loss is finite is handed over first, then gradients as th
   CHECK(shapes.back().elements() <= 96);
 }
 
+TEST_CASE("a training whose optimizer has a group without parameters is refused; other graphs are not concerned") {
+  auto spec = small_spec();
+  spec.optimizer = spec.optimizer.frozen([](const std::string& name) { return name == "hidden.weight"; });
+  CHECK_THROWS_WITH(training_graph(spec, kFields, unreduced), Contains("group 1, given to frozen(), accepts none of"));
+  CHECK_NOTHROW(forward_graph(spec, kFields));
+}
+
 TEST_CASE("a strategy that loses a value is told so") {
   CHECK_THROWS_WITH(
       training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unreduced(v.first(4)); }),

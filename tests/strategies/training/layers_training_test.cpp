@@ -111,6 +111,19 @@ TEST_CASE("recurrent layers carry their states over the batches, each replica fo
   check_replicas(carried_model<Gru>, text_data(24, 6));
 }
 
+TEST_CASE("a carried state refuses data whose batches do not continue each other, by its name", "[errors]") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, Model(carried_model<Lstm>), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{});
+  const auto data = text_data(24, 6).in_order().batch(6);
+  CHECK_NOTHROW(trainer.fit(data));
+  CHECK_THROWS_WITH(trainer.fit(data.shuffle(10)),
+                    Contains("carries a state of 6 rows") && Contains("'tokens'") && Contains("is shuffled"));
+  CHECK_THROWS_WITH(trainer.fit(data.batch(4)), Contains("has batches of 4 rows"));
+  CHECK_THROWS_WITH(trainer.fit(data.take(20)), Contains("has a last batch of 2 rows"));
+  CHECK_NOTHROW(trainer.evaluate(data.batch(4)));
+}
+
 TEST_CASE("a carried state is that at the end of the batch before, until a text begins") {
   auto runtime = scheduled_runtime(1, 1);
   const OneDevice strategy;

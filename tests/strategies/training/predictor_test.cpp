@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/dropout.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reduce.hpp"
@@ -108,6 +109,25 @@ TEST_CASE("several outputs by name, fields of several dtypes, and no rows") {
   CHECK(predictor.predict(rows_of(data, 0), "price").shape() == Shape{0, 3});
   CHECK_THROWS_WITH(predictor.predict(rows_of(data, 5)), Contains("'price', 'kind'"));
   CHECK_THROWS_WITH(predictor.predict(rows_of(data, 5), "prize"), Contains("no output 'prize' among 'price', 'kind'"));
+}
+
+TEST_CASE("a model that draws numbers in prediction sees the calls as the batches of Trainer::predict") {
+  const Model noisy = [](const Inputs& in) -> Outputs {
+    const auto weights = in.builder().parameter("weights", {2, 3}, Initializer::glorot_uniform());
+    return {{"price", dropout(matmul(in["size"], weights), 0.5, 1, 0, in.builder().batch_info())}};
+  };
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, noisy, Sgd{.lr = 0.1}, TwoOutputsLoss{});
+  const auto data = houses(20).batch(10);
+  const auto all = trainer.predict(data);
+  Predictor predictor(trainer, data.fields());
+  CHECK(predictor.fields().size() == 1);
+  const auto first = predictor.predict(rows_of(data, 10));
+  CHECK(equal_bits(first, all.rows(0, 10)));
+  CHECK(equal_bits(predictor.predict(rows_of(data.skip(10), 10)), all.rows(10, 10)));
+  CHECK_FALSE(equal_bits(predictor.predict(rows_of(data, 10)), first));
+  CHECK(predictor.predict(rows_of(data, 0)).shape() == Shape{0, 3});
 }
 
 TEST_CASE("rows that do not fit are refused with the field") {
