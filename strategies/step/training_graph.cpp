@@ -69,8 +69,12 @@ void assign_next_values(GraphBuilder& builder, Value apply_if) {
 
 }  // namespace
 
-Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
-  GraphBuilder builder({.training = purpose == Purpose::training, .seed = spec.seed});
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose,
+                    std::int64_t replicas) {
+  GraphBuilder builder({.training = purpose == Purpose::training,
+                        .seed = spec.seed,
+                        .replicas = replicas,
+                        .trains = [&](const std::string& name) { return spec.optimizer.trains(name); }});
   const Inputs inputs(builder, fields);
   const auto outputs = apply_model(spec, inputs);
   GraphBuilder::Scope scope(builder, "loss");
@@ -128,8 +132,9 @@ Value every_loss_is_finite(Value sum) {
   return at_least(sum, 0.0);
 }
 
-Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
-  GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
+                     std::int64_t replicas) {
+  GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
   const auto replica = add_gradients(builder, spec.optimizer);
   std::vector<Value> of_replica{replica.loss_is_finite};
   of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());

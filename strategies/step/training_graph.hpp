@@ -48,8 +48,10 @@ enum class Purpose { training, evaluation };
 /// The forward pass with loss and metrics, optimized. Inputs: the fields that model, loss and metrics read, and the
 /// batch info. Outputs: those of the model; the loss, which is this replica's share of the batch's mean loss; sum and
 /// count of every metric, without the count if it is the number of rows; for training, the next values of buffers.
-/// Throws Error that names the field if one is missing or has another dtype or shape than is needed.
-Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation);
+/// `replicas` is the number of replicas that compute a batch of training together. Throws Error that names the field if
+/// one is missing or has another dtype or shape than is needed.
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation,
+                    std::int64_t replicas = 1);
 
 /// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
@@ -86,10 +88,11 @@ std::vector<Value> unreduced(std::span<const Value> values);
 
 /// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
 /// Outputs: those of the forward graph. A step in which the loss of any replica is not finite changes no parameter and
-/// no optimizer state of any replica: the updates read a flag on their device. The graph may contain all_reduce ops of
-/// layers besides those of `reduce`: with one replica, without_all_reduce() removes them. Throws Error if there is
-/// nothing to train.
-Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
+/// no optimizer state of any replica: the updates read a flag on their device. `replicas` is the number of replicas
+/// that compute a batch together; layers gather values of so many. The graph may contain collectives of layers besides
+/// those of `reduce`: with one replica, without_all_reduce() removes them. Throws Error if there is nothing to train.
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
+                     std::int64_t replicas = 1);
 
 /// The names of the fields that a graph reads, in the order of its inputs. The batch info is no field.
 std::vector<std::string> fields_read(const Graph& graph);
