@@ -35,6 +35,7 @@ class Optimizer {
   /// not finite, adds nothing to the average; if that step is the last of an update, the update is skipped. Throws
   /// Error if `steps` is below 1.
   Optimizer accumulating(std::int64_t steps) const;
+  std::int64_t accumulated_steps() const { return accumulated_; }
   /// Keeps a moving average of every parameter as the state `NAME/average`. Each update multiplies the average by
   /// `decay` and adds (1 - decay) times the value that the parameter has before the update. The first update sets the
   /// average to that value. Throws Error if `decay` is not in [0, 1).

@@ -30,6 +30,14 @@ struct TrainingSpec {
 namespace names {
 inline constexpr const char* kBatchInfo = GraphBuilder::kBatchInfo;
 inline constexpr const char* kLoss = "loss";
+/// Names of the outputs for the sum of the losses and the sum of the weights of mean number `mean` of a loss that
+/// divides by weights (LossMean). A mean that divides by rows has no sum of weights.
+inline std::string loss_sum(std::size_t mean) {
+  return "loss/" + std::to_string(mean) + "/sum";
+}
+inline std::string loss_weight(std::size_t mean) {
+  return "loss/" + std::to_string(mean) + "/weight";
+}
 /// Names of the outputs for the sum and the count of a metric, and for an output of the model.
 inline std::string metric_sum(const std::string& metric) {
   return "metric/" + metric + "/sum";
@@ -47,9 +55,12 @@ enum class Purpose { training, evaluation };
 
 /// The forward pass with loss and metrics, optimized. Inputs: the fields that model, loss and metrics read, and the
 /// batch info. Outputs: those of the model; the loss, which is this replica's share of the batch's mean loss; sum and
-/// count of every metric, without the count if it is the number of rows; for training, the next values of buffers.
+/// count of every metric, without the count if it is the number of rows; for training, the next values of buffers. If
+/// the loss divides by weights, there are also loss_sum() and loss_weight() of every mean; the graph for training has
+/// an all_reduce of the weights, and the loss of the graph for evaluation only tells whether all losses are finite.
 /// `replicas` is the number of replicas that compute a batch of training together. Throws Error that names the field if
-/// one is missing or has another dtype or shape than is needed.
+/// one is missing or has another dtype or shape than is needed, and the errors of expect_rows_apart() with several
+/// replicas.
 Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation,
                     std::int64_t replicas = 1);
 

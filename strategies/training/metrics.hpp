@@ -43,6 +43,8 @@ class MetricValues {
   std::vector<Entry>& mutable_entries() { return entries_; }
 
   static double value_of(const Entry& entry) { return entry.count > 0.0 ? entry.sum / entry.count : 0.0; }
+  /// Returns the sum of the values of all metrics, none of which may be a table.
+  double total() const;
 
  private:
   const Entry& find(const std::string& name) const;
@@ -53,12 +55,14 @@ class MetricValues {
 /// The metrics of one step (a batch) over all replicas.
 struct StepMetrics {
   std::int64_t step = 0;
-  double loss = 0.0;  ///< the mean over the rows of the batch
+  double loss = 0.0;  ///< the mean over the rows of the batch, or the loss that divides by weights
   std::int64_t rows = 0;
   MetricValues values = {};
+  /// Sum and weight of each mean (LossMean) of a loss that divides by weights; the loss is the sum of their values.
+  MetricValues loss_means = {};
 };
 
-/// Means over the rows of many steps.
+/// Means over the rows of many steps. A loss that divides by weights divides by those of all steps.
 struct Metrics {
   std::int64_t steps = 0;
   /// Steps whose loss was not finite. They count in `steps`, but not in rows, loss and values.
@@ -66,6 +70,7 @@ struct Metrics {
   std::int64_t rows = 0;
   double loss = 0.0;
   MetricValues values = {};
+  MetricValues loss_means = {};  ///< see StepMetrics::loss_means
 
   /// Returns the value of a metric, such as "accuracy".
   double operator[](const std::string& name) const { return values[name]; }

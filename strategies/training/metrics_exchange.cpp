@@ -25,6 +25,7 @@ void write_report(ByteWriter& writer, const ReplicaReport& report) {
   writer.put(std::bit_cast<std::uint64_t>(report.metrics.loss));
   writer.put(report.metrics.rows);
   write(writer, report.metrics.values);
+  write(writer, report.metrics.loss_means);
 }
 
 ReplicaReport read_report(ByteReader& reader) {
@@ -34,6 +35,7 @@ ReplicaReport read_report(ByteReader& reader) {
   report.metrics.loss = std::bit_cast<double>(reader.get<std::uint64_t>());
   report.metrics.rows = reader.get<std::int64_t>();
   report.metrics.values = read_values(reader);
+  report.metrics.loss_means = read_values(reader);
   return report;
 }
 
