@@ -93,10 +93,11 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
     add_replica(plan, request, without_all_reduce(alone), replica_at(0));
     return plan;
   }
-  const auto graph = training_graph(request.spec, request.data.fields(), [&](auto values) {
+  const auto reduce = [&](std::span<const Value> values) {
     return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync())
                          : reduce_in_buckets(values, options_);
-  });
+  };
+  const auto graph = training_graph(request.spec, request.data.fields(), reduce, num_replicas_in_sync());
   Conductor conductor(plan, "gradients", places(), options_.all_reduce);
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/step/rows_apart.hpp"
 
 namespace troupe {
 
@@ -34,6 +35,7 @@ Plan Strategy::prediction_plan(const PlanRequest& request) const {
 Plan Strategy::forward_plan(const PlanRequest& request, const Graph& graph) const {
   const auto places = forward_places();
   const auto count = static_cast<int>(places.size());
+  if (count > 1) expect_rows_apart(graph);
   auto plan = empty_plan(request, count);
   for (int number = 0; number < count; ++number)
     add_replica(plan, request, graph, {number, count, places[static_cast<std::size_t>(number)]});

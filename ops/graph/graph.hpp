@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -109,6 +110,10 @@ struct BuildOptions {
   bool training = false;
   /// The seed of the random numbers that ops such as dropout draw in each step.
   std::uint64_t seed = 0;
+  /// The number of replicas among which the rows of a batch are divided, for layers that gather values of all replicas.
+  std::int64_t replicas = 1;
+  /// Returns whether the optimizer trains the parameter of a name. Null: it trains all parameters.
+  std::function<bool(const std::string& name)> trains = {};
 };
 
 /// Builds a graph node by node. Shapes and dtypes are inferred as nodes are added, so a mismatch throws Error at once.
@@ -124,6 +129,11 @@ class GraphBuilder {
 
   bool training() const { return options_.training; }
   std::uint64_t seed() const { return options_.seed; }
+  std::int64_t replicas() const { return options_.replicas; }
+  /// Whether training changes `parameter`; false if the optimizer freezes it.
+  bool trains(Value parameter) const {
+    return !options_.trains || options_.trains(graph_.producer(parameter.id()).name);
+  }
 
   /// Adds an input: a value that is given from outside at every step. Every function that adds a named source (an
   /// input, a parameter, a state or a buffer) throws Error if a node has the name already, or if no file or report can

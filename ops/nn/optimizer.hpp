@@ -36,6 +36,7 @@ class Optimizer {
   /// update without rows is skipped. A fit that ends before the last step of an update keeps the sum, and the next fit
   /// adds to it; see FitResult::accumulated_steps. Throws Error if `steps` is below 1.
   Optimizer accumulating(std::int64_t steps) const;
+  std::int64_t accumulated_steps() const { return accumulated_; }
   /// Keeps a moving average of every parameter as the state `NAME/average`. Each update multiplies the average by
   /// `decay` and adds (1 - decay) times the value that the parameter has before the update. The first update sets the
   /// average to that value. Throws Error if `decay` is not in [0, 1).

@@ -44,8 +44,17 @@ Graph without_outputs(const Graph& graph) {
 
 Graph without_all_reduce(const Graph& graph) {
   NodeChanges changes(graph);
-  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
-    if (const auto& node = graph.nodes()[i]; node.is(kAllReduce)) changes.drop(i, node.inputs[0]);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const auto& node = graph.nodes()[i];
+    if (node.is(kAllReduce)) changes.drop(i, node.inputs[0]);
+    if (!node.is(kAllGather)) continue;
+    if (node.attributes.integer("replicas") != 1)
+      throw Error("without_all_reduce", "'" + node.name + "' gathers the values of several replicas");
+    auto view = node;
+    view.op = &kReshape;
+    view.attributes = {{"shape", graph.info(node.outputs[0]).shape.list()}};
+    changes.replace(i, std::move(view));
+  }
   return changes.finish();
 }
 

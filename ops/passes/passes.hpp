@@ -75,7 +75,8 @@ Graph optimize_for_device(const Graph& graph, DType compute = DType::float32);
 /// Returns a copy of the graph with all nodes, but without outputs.
 Graph without_outputs(const Graph& graph);
 
-/// Returns a copy of the graph for a single replica: the readers of an all_reduce read its input instead.
+/// Returns a copy of the graph for a single replica: the readers of an all_reduce read its input instead, and those of
+/// an all_gather a view of its input. Throws Error if an all_gather is for several replicas.
 Graph without_all_reduce(const Graph& graph);
 
 }  // namespace troupe

@@ -16,6 +16,7 @@
 #include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/strategies/step/rows_apart.hpp"
 
 namespace troupe {
 
@@ -67,6 +68,7 @@ class Splitter {
   Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
       : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
+    if (!options.whole_batches) expect_no_collectives();
     if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
     for (const auto id : trained_parameters(forward_, spec.optimizer))
       split_.parameters.push_back(described(forward_, id));
@@ -105,6 +107,18 @@ class Splitter {
     for (const auto id : forward_.sources(kParameter))
       if (const auto& name = forward_.producer(id).name; forward_.has_output(GraphBuilder::name_of_next(name)))
         throw Error("strategy", "the model updates '" + name + "' itself, which servers do not support");
+  }
+
+  void expect_no_collectives() const {
+    if (forward_.has_output(names::loss_sum(0)))
+      throw Error("loss",
+                  "divides by the weights of a whole batch, of which each worker has a part; divide by rows "
+                  "(MeanOver::rows), or use Mirrored or an asynchronous parameter server");
+    for (const auto& node : forward_.nodes())
+      if (node.op->kind == OpKind::collective)
+        throw Error("strategy", "the model needs values of all replicas ('" + node.name +
+                                    "'), which workers of servers do not exchange");
+    expect_rows_apart(forward_);
   }
 
   /// The parameters in the order in which the backward pass makes their gradients, then those of which rows are looked

@@ -136,11 +136,13 @@ struct SplitOptions {
   SparseRows sparse = SparseRows::whole;
   /// Encodes the gradients of the groups. Null: workers send float32 gradients.
   const GradientHook* hook = nullptr;
+  /// True: a worker computes whole batches, not its part of each batch, so that values of all replicas are its own.
+  bool whole_batches = false;
 };
 
 /// Splits a training step into a worker's computation and the updates of servers. Throws Error if the model has nothing
-/// to train or updates a buffer, a row of a parameter is placed nowhere or twice, or the optimizer needs values
-/// together that are placed apart.
+/// to train or updates a buffer, model or loss need values of all replicas and `whole_batches` is not set, a row of a
+/// parameter is placed nowhere or twice, or the optimizer needs values together that are placed apart.
 SplitTraining split_training(const TrainingSpec& spec, const std::vector<Field>& fields,
                              const PlaceParameters& place = all_together, const SplitOptions& options = {});
 

@@ -8,10 +8,14 @@
 #include "troupe/ops/core/name.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/targets.hpp"
 #include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/rows_apart.hpp"
 
 namespace troupe {
 
@@ -23,11 +27,62 @@ Outputs apply_model(const TrainingSpec& spec, const Inputs& inputs) {
   return outputs;
 }
 
-Value loss_of_rows(const TrainingSpec& spec, const Outputs& outputs, const Inputs& inputs) {
-  const auto loss = spec.loss(outputs, inputs);
-  if (!(loss.info() == TensorInfo{Shape{kBatch}, DType::float32}))
-    throw Error("loss", "it must be float32[B], one number per row, not " + to_string(loss.info()));
-  return loss;
+std::vector<LossMean> means_of_loss(const TrainingSpec& spec, const Outputs& outputs, const Inputs& inputs) {
+  auto means = spec.loss.means(outputs, inputs);
+  if (means.empty()) throw Error("loss", "it has no means");
+  for (const auto& [losses, weights] : means)
+    for (const auto& value : {losses, weights.valid() ? weights : losses})
+      if (!(value.info() == TensorInfo{Shape{kBatch}, DType::float32}))
+        throw Error("loss", "it must be float32[B], one number per row, not " + to_string(value.info()));
+  return means;
+}
+
+/// Throws Error if the optimizer accumulates gradients and a mean divides by the weights of a batch: an update of
+/// several batches would have to divide by the weights of all of them.
+void expect_weights_of_one_batch(const TrainingSpec& spec, const std::vector<LossMean>& means) {
+  const bool weighted = std::ranges::any_of(means, [](const auto& mean) { return mean.weights.valid(); });
+  if (weighted && spec.optimizer.accumulated_steps() > 1)
+    throw Error("loss",
+                "divides by the weights of a batch, but the optimizer accumulates the gradients of several "
+                "batches; divide by rows (MeanOver::rows), or do not accumulate");
+}
+
+/// Returns the share of this replica in the loss of the batch: the sum of its losses divided by the sum of the weights
+/// of all replicas, for every mean.
+Value share_of_weighted_loss(const std::vector<LossMean>& means, GraphBuilder& builder) {
+  std::vector<Value> weights;
+  for (const auto& mean : means)
+    if (mean.weights.valid()) weights.push_back(sum_of_all(mean.weights));
+  const auto totals = unpacked(all_reduce(pack(weights)), weights);
+  const auto zero = builder.constant(Tensor::scalar(0.0F)), one = builder.constant(Tensor::scalar(1.0F));
+  Value share;
+  std::size_t weighted = 0;
+  for (const auto& mean : means) {
+    Value of_mean;
+    if (mean.weights.valid()) {
+      const auto total = totals[weighted++];
+      of_mean = div(sum_of_all(mean.losses), where(equal(total, zero), one, total));
+    } else {
+      of_mean = batch_mean(mean.losses, builder.batch_info());
+    }
+    share = share.valid() ? add(share, of_mean) : of_mean;
+  }
+  return share;
+}
+
+/// Adds the loss, and the sums from which it is computed for several batches if a mean divides by weights. An
+/// evaluation graph, which has no collectives, divides by rows: its loss only tells whether all losses are finite.
+void add_loss(const std::vector<LossMean>& means, GraphBuilder& builder, Purpose purpose) {
+  if (means.size() == 1 && !means[0].weights.valid())
+    return builder.output(names::kLoss, batch_mean(means[0].losses, builder.batch_info()));
+  auto all = means[0].losses;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (i > 0) all = add(all, means[i].losses);
+    builder.output(names::loss_sum(i), sum_of_all(means[i].losses));
+    if (means[i].weights.valid()) builder.output(names::loss_weight(i), sum_of_all(means[i].weights));
+  }
+  builder.output(names::kLoss, purpose == Purpose::training ? share_of_weighted_loss(means, builder)
+                                                            : batch_mean(all, builder.batch_info()));
 }
 
 void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outputs, const Inputs& inputs) {
@@ -94,16 +149,23 @@ void assign_next_values(GraphBuilder& builder, Value apply_if) {
 
 }  // namespace
 
-Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
-  GraphBuilder builder({.training = purpose == Purpose::training, .seed = spec.seed});
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose,
+                    std::int64_t replicas) {
+  GraphBuilder builder({.training = purpose == Purpose::training,
+                        .seed = spec.seed,
+                        .replicas = replicas,
+                        .trains = [&](const std::string& name) { return spec.optimizer.trains(name); }});
   const Inputs inputs(builder, fields);
   const auto outputs = apply_model(spec, inputs);
   GraphBuilder::Scope scope(builder, "loss");
-  const auto loss = loss_of_rows(spec, outputs, inputs);
-  builder.output(names::kLoss, batch_mean(loss, builder.batch_info()));
+  const auto means = means_of_loss(spec, outputs, inputs);
+  if (purpose == Purpose::training) expect_weights_of_one_batch(spec, means);
+  add_loss(means, builder, purpose);
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
   if (purpose == Purpose::training) spec.optimizer.expect_members(names_of_parameters(builder.graph()));
-  return without_unread_inputs(optimize_forward(std::move(builder).build()));
+  auto graph = without_unread_inputs(optimize_forward(std::move(builder).build()));
+  if (replicas > 1) expect_rows_apart(graph);
+  return graph;
 }
 
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
@@ -165,8 +227,9 @@ Value step_is_finite(Value sum) {
   return at_most(sum, kLargestSum);
 }
 
-Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
-  GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
+                     std::int64_t replicas) {
+  GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
   const auto replica = add_gradients(builder, spec);
   std::vector<Value> of_replica{replica.loss_check};
   of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());

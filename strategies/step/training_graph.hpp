@@ -36,6 +36,14 @@ inline constexpr const char* kLoss = "loss";
 /// The output of a training graph by which a replica reports whether a step is applied: the sum of the output over all
 /// replicas is at most kLargestSum if the step is applied.
 inline constexpr const char* kMagnitude = "magnitude";
+/// Names of the outputs for the sum of the losses and the sum of the weights of mean number `mean` of a loss that
+/// divides by weights (LossMean). A mean that divides by rows has no sum of weights.
+inline std::string loss_sum(std::size_t mean) {
+  return "loss/" + std::to_string(mean) + "/sum";
+}
+inline std::string loss_weight(std::size_t mean) {
+  return "loss/" + std::to_string(mean) + "/weight";
+}
 /// Names of the outputs for the sum and the count of a metric, and for an output of the model.
 inline std::string metric_sum(const std::string& metric) {
   return "metric/" + metric + "/sum";
@@ -53,10 +61,14 @@ enum class Purpose { training, evaluation };
 
 /// The forward pass with loss and metrics, optimized. Inputs: the fields that model, loss and metrics read, and the
 /// batch info. Outputs: those of the model; the loss, which is this replica's share of the batch's mean loss; sum and
-/// count of every metric, without the count if it is the number of rows; for training, the next values of buffers.
-/// Throws Error that names the field if one is missing or has another dtype or shape than is needed. For training,
-/// throws Error if a group of the optimizer has no parameters; see Optimizer::expect_members().
-Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation);
+/// count of every metric, without the count if it is the number of rows; for training, the next values of buffers. If
+/// the loss divides by weights, there are also loss_sum() and loss_weight() of every mean; the graph for training has
+/// an all_reduce of the weights, and the loss of the graph for evaluation only tells whether all losses are finite.
+/// `replicas` is the number of replicas that compute a batch of training together. Throws Error that names the field if
+/// one is missing or has another dtype or shape than is needed, and the errors of expect_rows_apart() with several
+/// replicas. For training, throws Error if a group of the optimizer has no parameters; see Optimizer::expect_members().
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation,
+                    std::int64_t replicas = 1);
 
 /// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
@@ -105,10 +117,12 @@ std::vector<Value> unreduced(std::span<const Value> values);
 
 /// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
 /// Outputs: those of the forward graph and names::kMagnitude. A step in which the loss or a gradient of any replica is
-/// not finite changes no parameter and no optimizer state of any replica: the updates read a flag on their device. The
-/// graph may contain all_reduce ops of layers besides those of `reduce`: with one replica, without_all_reduce() removes
-/// them. Throws Error if there is nothing to train.
-Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
+/// not finite changes no parameter and no optimizer state of any replica: the updates read a flag on their device.
+/// `replicas` is the number of replicas that compute a batch together; layers gather values of so many. The graph may
+/// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them. Throws
+/// Error if there is nothing to train, or if the first result of `reduce` does not depend on all gradients.
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
+                     std::int64_t replicas = 1);
 
 /// The names of the fields that a graph reads, in the order of its inputs. The batch info is no field.
 std::vector<std::string> fields_read(const Graph& graph);

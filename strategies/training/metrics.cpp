@@ -90,6 +90,12 @@ bool StepMetrics::finite() const {
   return std::isfinite(loss) && magnitude <= kLargestSum;
 }
 
+double MetricValues::total() const {
+  double sum = 0.0;
+  for (const auto& entry : entries_) sum += value_of(entry);
+  return sum;
+}
+
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
   // A step without rows and values stands for a report that was lost with its worker. It counts in `steps` alone.
@@ -101,11 +107,13 @@ void MetricsSum::add(const StepMetrics& step) {
   sum_.rows += step.rows;
   sum_.loss += step.loss * static_cast<double>(step.rows);
   sum_.values.add(step.values);
+  if (!step.loss_means.entries().empty()) sum_.loss_means.add(step.loss_means);
 }
 
 Metrics MetricsSum::result() const {
   auto mean = sum_;
   if (mean.rows > 0) mean.loss /= static_cast<double>(mean.rows);
+  if (!mean.loss_means.entries().empty()) mean.loss = mean.loss_means.total();
   return mean;
 }
 

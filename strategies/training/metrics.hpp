@@ -43,6 +43,8 @@ class MetricValues {
   std::vector<Entry>& mutable_entries() { return entries_; }
 
   static double value_of(const Entry& entry) { return entry.count > 0.0 ? entry.sum / entry.count : 0.0; }
+  /// Returns the sum of the values of all metrics, none of which may be a table.
+  double total() const;
 
  private:
   const Entry& find(const std::string& name) const;
@@ -53,11 +55,13 @@ class MetricValues {
 /// The metrics of one step (a batch) over all replicas.
 struct StepMetrics {
   std::int64_t step = 0;
-  double loss = 0.0;  ///< the mean over `rows`
+  double loss = 0.0;  ///< the mean over `rows`, or the loss that divides by weights
   /// Rows of the batch. If replicas decide for themselves whether to apply their part of a step, see
   /// Strategy::decides_by_replica(): the rows of the replicas that have applied theirs.
   std::int64_t rows = 0;
   MetricValues values = {};
+  /// Sum and weight of each mean (LossMean) of a loss that divides by weights; the loss is the sum of their values.
+  MetricValues loss_means = {};
   /// The sum over the replicas of names::kMagnitude; 0 in an evaluation.
   float magnitude = 0.0F;
 
@@ -65,7 +69,7 @@ struct StepMetrics {
   bool finite() const;
 };
 
-/// Means over the rows of many steps.
+/// Means over the rows of many steps. A loss that divides by weights divides by those of all steps.
 struct Metrics {
   std::int64_t steps = 0;
   /// Steps whose loss or gradients were not finite. They count in `steps`, but not in rows, loss and values.
@@ -73,6 +77,7 @@ struct Metrics {
   std::int64_t rows = 0;
   double loss = 0.0;
   MetricValues values = {};
+  MetricValues loss_means = {};  ///< see StepMetrics::loss_means
 
   /// Returns the value of a metric, such as "accuracy".
   double operator[](const std::string& name) const { return values[name]; }

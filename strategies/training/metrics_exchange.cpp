@@ -26,6 +26,7 @@ void write_report(ByteWriter& writer, const ReplicaReport& report) {
   writer.put(report.metrics.rows);
   writer.put(std::bit_cast<std::uint32_t>(report.metrics.magnitude));
   write(writer, report.metrics.values);
+  write(writer, report.metrics.loss_means);
 }
 
 ReplicaReport read_report(ByteReader& reader) {
@@ -36,6 +37,7 @@ ReplicaReport read_report(ByteReader& reader) {
   report.metrics.rows = reader.get<std::int64_t>();
   report.metrics.magnitude = std::bit_cast<float>(reader.get<std::uint32_t>());
   report.metrics.values = read_values(reader);
+  report.metrics.loss_means = read_values(reader);
   return report;
 }
 

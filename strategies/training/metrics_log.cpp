@@ -68,20 +68,31 @@ std::optional<Failure> non_finite_step(const std::vector<StepQueue>& per_replica
   return failure;
 }
 
+/// Sets the loss of a whole step to the sum of its means if these divide by weights and the loss is finite.
+void divide_by_weights(StepMetrics& step) {
+  if (!step.loss_means.entries().empty() && std::isfinite(step.loss)) step.loss = step.loss_means.total();
+}
+
 }  // namespace
 
 MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form)
     : sink_inputs_{names::kLoss}, parts_(std::make_shared<Parts>(replicas)) {
   parts_->form = form;
   const auto graph = forward_graph(spec, fields);
-  for (const auto& metric : spec.used_metrics()) {
-    auto& column = columns_.emplace_back(Column{metric.name, sink_inputs_.size(), kRows});
-    sink_inputs_.push_back(names::metric_sum(metric.name));
-    if (!graph.has_output(names::metric_count(metric.name))) continue;
-    column.count = sink_inputs_.size();
-    sink_inputs_.push_back(names::metric_count(metric.name));
-  }
+  for (const auto& metric : spec.used_metrics())
+    add_column(columns_.values, graph, metric.name, names::metric_sum(metric.name), names::metric_count(metric.name));
+  for (std::size_t mean = 0; graph.has_output(names::loss_sum(mean)); ++mean)
+    add_column(columns_.loss_means, graph, std::to_string(mean), names::loss_sum(mean), names::loss_weight(mean));
   if (form.magnitude) sink_inputs_.emplace_back(names::kMagnitude);
+}
+
+void MetricsLog::add_column(std::vector<Column>& columns, const Graph& graph, const std::string& name,
+                            const std::string& sum, const std::string& count) {
+  auto& column = columns.emplace_back(Column{name, sink_inputs_.size(), kRows});
+  sink_inputs_.push_back(sum);
+  if (!graph.has_output(count)) return;
+  column.count = sink_inputs_.size();
+  sink_inputs_.push_back(count);
 }
 
 Staleness MetricsLog::staleness(std::int64_t steps) const {
@@ -104,9 +115,10 @@ void MetricsLog::begin(std::int64_t first_step) {
   if (exchange_) exchange_->begin();
 }
 
-void MetricsLog::read(const std::vector<Column>& columns, bool magnitude, const Firing& firing, StepMetrics& part) {
+void MetricsLog::read(const Columns& columns, bool magnitude, const Firing& firing, StepMetrics& part) {
   std::size_t inputs = magnitude ? 3 : 2;  // the loss, perhaps the magnitude, and the batch info
-  for (const auto& column : columns) inputs += column.count == kRows ? 1 : 2;
+  for (const auto* group : {&columns.values, &columns.loss_means})
+    for (const auto& column : *group) inputs += column.count == kRows ? 1 : 2;
   if (firing.inputs.size() != inputs)
     throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
                                std::to_string(inputs) +
@@ -116,13 +128,19 @@ void MetricsLog::read(const std::vector<Column>& columns, bool magnitude, const 
   part.loss = number_of(firing.inputs[0]);
   part.rows = batch.rows;
   part.magnitude = magnitude ? firing.inputs[inputs - 2].item<float>() : 0.0F;
-  auto& entries = part.values.mutable_entries();
+  read(columns.values, firing, part.values, part.rows);
+  read(columns.loss_means, firing, part.loss_means, part.rows);
+}
+
+void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, MetricValues& values,
+                      std::int64_t rows) {
+  auto& entries = values.mutable_entries();
   entries.resize(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto& column = columns[i];
     const auto& sum = firing.inputs[column.sum];
     entries[i].name = column.name;
-    entries[i].count = column.count == kRows ? static_cast<double>(part.rows) : number_of(firing.inputs[column.count]);
+    entries[i].count = column.count == kRows ? static_cast<double>(rows) : number_of(firing.inputs[column.count]);
     if (sum.shape().rank() > 0)
       copy_table(sum, entries[i].table);
     else
@@ -226,7 +244,8 @@ void MetricsLog::combine_parts(StepMetrics& whole) {
   auto& per_replica = parts_->per_replica;
   const auto applied = [](const StepQueue& queue) { return queue[0].rows > 0 && queue[0].finite(); };
   const bool in_part = parts_->form.by_replica && std::ranges::any_of(per_replica, applied);
-  whole = {.step = per_replica[0][0].step, .values = std::move(whole.values)};
+  whole = {
+      .step = per_replica[0][0].step, .values = std::move(whole.values), .loss_means = std::move(whole.loss_means)};
   std::int64_t batch_rows = 0;
   bool has_values = false;
   for (auto& queue : per_replica) {
@@ -236,15 +255,19 @@ void MetricsLog::combine_parts(StepMetrics& whole) {
       whole.loss += part.loss;
       whole.rows += part.rows;
       whole.magnitude += part.magnitude;
-      if (std::exchange(has_values, true))
+      if (std::exchange(has_values, true)) {
         whole.values.add(part.values);
-      else
+        whole.loss_means.add(part.loss_means);
+      } else {
         whole.values = part.values;
+        whole.loss_means = part.loss_means;
+      }
     }
     queue.pop();
   }
   // A replica divides its loss by the rows of the whole batch.
   if (in_part) whole.loss *= static_cast<double>(batch_rows) / static_cast<double>(whole.rows);
+  divide_by_weights(whole);
 }
 
 /// Combines the reports of each step that all replicas have reported, and writes the steps to the first elements of
@@ -267,6 +290,7 @@ std::size_t MetricsLog::take_in_order(bool last) {
     for (; queue.size() > 0; queue.pop()) order_.add(queue[0]);
   if (last) order_.end(shard_log_->end_step());
   taken_ = order_.take();
+  for (auto& step : taken_) divide_by_weights(step);
   return taken_.size();
 }
 

@@ -38,8 +38,8 @@ class MetricsLog {
   void end_run(std::vector<int> absent = {});
 
   /// The names of the graph's outputs that are the first inputs of a sink: the loss, the sum and count of each metric,
-  /// and in a training the magnitude. The last input of a sink, the batch info (step and rows of the batch), is not in
-  /// the list.
+  /// the sum and weight of each mean of a loss that divides by weights, and in a training the magnitude. The last input
+  /// of a sink, the batch info (step and rows of the batch), is not in the list.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The log in which the shards of the plan count the staleness of gradients.
   const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
@@ -77,10 +77,18 @@ class MetricsLog {
     std::size_t sum;
     std::size_t count;
   };
-  static void read(const std::vector<Column>& columns, bool magnitude, const Firing& firing, StepMetrics& part);
+  /// The metrics, and the means of a loss that divides by weights.
+  struct Columns {
+    std::vector<Column> values, loss_means;
+  };
+  static void read(const Columns& columns, bool magnitude, const Firing& firing, StepMetrics& part);
+  static void read(const std::vector<Column>& columns, const Firing& firing, MetricValues& values, std::int64_t rows);
+  /// Adds a column, and its sum and count to the inputs of the sinks if `graph` has them as outputs.
+  void add_column(std::vector<Column>& columns, const Graph& graph, const std::string& name, const std::string& sum,
+                  const std::string& count);
 
   std::vector<std::string> sink_inputs_;
-  std::vector<Column> columns_;
+  Columns columns_;
   std::size_t take_from_all();
   void combine_parts(StepMetrics& whole);
   std::size_t take_in_order(bool last);
