@@ -6,6 +6,7 @@
 #include "troupe/actors/store/parameter_store_state.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/name.hpp"
 
 namespace troupe {
 
@@ -26,6 +27,7 @@ void ParameterStore::add(const PlanParameter& planned) {
   std::lock_guard lock(state_->mutex);
   state_->drop_misfit_state(planned);
   const auto& [name, replica] = planned.ref;
+  expect_name("store", "a parameter", name, kMaxMadeNameBytes);
   const auto entry = state_->parameters.find(name);
   Parameter fresh{planned.info, planned.trainable, {}};
   if (planned.per_replica) fresh.per_replica = planned.initializer;
@@ -71,6 +73,7 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
 
 void ParameterStore::set(const std::string& name, const Tensor& value) {
   std::unique_lock lock(state_->mutex);
+  expect_name("store", "a parameter", name, kMaxMadeNameBytes);
   if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
   std::int64_t updates = 0;
   if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) {
