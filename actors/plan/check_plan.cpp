@@ -5,10 +5,14 @@
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
 
 namespace troupe {
 
 namespace {
+
+/// The most slots of an edge. Every slot may hold a tensor.
+constexpr std::int32_t kMostSlots = 1 << 16;
 
 [[noreturn]] void refuse(const PlanActor& actor, const std::string& why) {
   throw Error("plan", "'" + actor.name + "' " + why);
@@ -195,8 +199,12 @@ void check_plan(const Plan& plan) {
     if (edge.initial_tokens < 0 || edge.capacity < std::max(1, edge.initial_tokens))
       throw Error("plan", "edge '" + edge.name + "' cannot have " + std::to_string(edge.capacity) + " slots and " +
                               std::to_string(edge.initial_tokens) + " tokens");
+    if (edge.capacity > kMostSlots)
+      throw Error("plan", "edge '" + edge.name + "' can have at most " + std::to_string(kMostSlots) + " slots, not " +
+                              std::to_string(edge.capacity));
   }
   for (const auto& actor : plan.actors) {
+    expect_name("plan", "an actor", actor.name, kMaxMadeNameBytes);
     if (actor.place.process < 0) refuse(actor, "cannot be in process " + std::to_string(actor.place.process));
     if (actor.role == ActorRole::op && actor.task.kind == "op" && !actor.make_task && !actor.task.call)
       refuse(actor, "is an op but does not say which");

@@ -6,6 +6,7 @@
 #include "troupe/actors/store/parameter_store_state.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/name.hpp"
 
 namespace troupe {
 
@@ -26,6 +27,7 @@ void ParameterStore::add(const PlanParameter& planned) {
   std::lock_guard lock(state_->mutex);
   state_->drop_misfit_state(planned);
   const auto& [name, replica] = planned.ref;
+  expect_name("store", "a parameter", name, kMaxMadeNameBytes);
   const auto entry = state_->parameters.find(name);
   Parameter fresh{planned.info, planned.trainable, {}};
   if (planned.per_replica) fresh.per_replica = planned.initializer;
@@ -76,7 +78,10 @@ void ParameterStore::set(const std::string& name, const Tensor& value) {
 void ParameterStore::set(const NamedValues& values) {
   std::unique_lock lock(state_->mutex);
   std::vector<std::pair<std::string, Version>> versions;
-  for (const auto& [name, value] : values) versions.emplace_back(name, state_->next_version(name, value));
+  for (const auto& [name, value] : values) {
+    expect_name("store", "a parameter", name, kMaxMadeNameBytes);
+    versions.emplace_back(name, state_->next_version(name, value));
+  }
   state_->adopt(lock, versions);
 }
 

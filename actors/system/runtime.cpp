@@ -45,6 +45,10 @@ void try_threads(int count) {
 struct Runtime::State {
   explicit State(const RuntimeOptions& given) : options(given), looks_for_gpus(given.cpu_devices == 0) {
     if (options.cpu_devices < 0) throw Error("runtime", "the number of devices must not be negative");
+    constexpr int kMostDevices = 65'536;
+    if (options.cpu_devices > kMostDevices)
+      throw Error("runtime", "the number of devices must be at most " + std::to_string(kMostDevices) + ", not " +
+                                 std::to_string(options.cpu_devices));
     if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
     if (options.test_seed) options.own_threads = false;
   }
@@ -70,6 +74,10 @@ struct Runtime::State {
 
 Runtime::Runtime(RuntimeOptions options) {
   if (options.workers < 0) throw Error("runtime", "the number of workers must not be negative");
+  constexpr int kMostWorkers = 4'096;
+  if (options.workers > kMostWorkers)
+    throw Error("runtime", "the number of workers must be at most " + std::to_string(kMostWorkers) + ", not " +
+                               std::to_string(options.workers));
   if (options.workers == 0) options.workers = usable_cores();
   state_ = std::make_shared<State>(options);
   // CAF does not survive a failure to make a thread, so as many threads are tried before CAF makes its own.

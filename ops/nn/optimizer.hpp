@@ -46,8 +46,6 @@ class Optimizer {
   /// `original` maps a name in that graph to the name that the filters expect.
   Optimizer renamed(const std::function<std::string(const std::string&)>& original) const;
 
-  /// The number of steps of an update; see accumulating().
-  std::int64_t steps_of_update() const { return accumulated_; }
   /// Throws Error that names the group if a group has none of `parameters`, the names of all parameters and buffers of
   /// a model: its filter accepts none of them, or only those of groups that were added before. A frozen group may share
   /// all of its parameters with other frozen groups.

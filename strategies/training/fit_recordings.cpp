@@ -6,6 +6,7 @@
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/regular_file.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 
 namespace troupe {
@@ -34,8 +35,10 @@ RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dat
   Hash program;
   program.add(hash_of_program(plan));
   program.add(hash_of_text(data.content()));
-  if (!options.record.empty())
+  if (!options.record.empty()) {
+    expect_writable_file("record", options.record);
     recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store, first_step));
+  }
   if (!options.replay.empty()) {
     auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
     replay->expect(program.digest(), beginning_of(store, first_step));

@@ -177,7 +177,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                  data.layout().hash()};
   rows.identity = [data, seed = options_.seed] { return identity_of(data, seed); };
-  rows.steps_of_update = spec_.optimizer.steps_of_update();
+  rows.steps_of_update = spec_.optimizer.accumulated_steps();
   const TrainingProgress progress{store_, *name_};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, progress,
                                        options_.stall_limit, hooks(options, recordings.record));

@@ -112,7 +112,7 @@ TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
   const FitOptions replay{.epochs = 1, .replay = file.path.string()};
-  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("[replay] '") && Contains("cannot be read"));
+  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("[replay] '") && Contains("does not exist"));
   train_in_a_process(rule, 1, 1, {.epochs = 1, .record = file.path.string()});
   CHECK_THROWS_WITH(train_in_a_process(rule, 2, 1, replay), Contains("[replay] the recording is of another program"));
   CHECK_THROWS_WITH(train_in_a_process(ConsistencyRule::bounded(3, 1), 1, 1, replay), Contains("of another program"));

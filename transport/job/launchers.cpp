@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "troupe/transport/job/launcher_variables.hpp"
 
@@ -109,6 +111,9 @@ std::optional<Job> resolve_slurm(const Environment& environment) {
 
 /// Returns the first line of LSF's rank file at `path`, which names the host of rank 0. Throws Error if there is none.
 std::string first_host(const std::string& path) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable))
+    refuse_variable("LSB_DJOB_RANKFILE", path, "it must name a file");
   std::ifstream file(path);
   std::string host;
   if (!std::getline(file, host) || host.empty())
