@@ -152,3 +152,23 @@ TEST_CASE("a collective that not all ranks know is refused") {
   conductor.add(CollectiveKind::all_reduce, 0, 0, {Shape{2}, DType::float32});
   CHECK_THROWS_AS(conductor.finish(), Error);
 }
+
+TEST_CASE("a gather whose result is that of another number of ranks is refused", "[plan][errors]") {
+  const auto refusal = [](std::int64_t replicas) {
+    Plan plan;
+    Conductor conductor(plan, "moments", {{0, {DeviceType::cpu, 0}}, {0, {DeviceType::cpu, 1}}});
+    for (int rank = 0; rank < 2; ++rank) {
+      const auto source = plan.add(counting_source("source" + std::to_string(rank), 1));
+      const auto gathered = conductor.add(CollectiveKind::all_gather, 0, rank, {Shape{replicas, 2}, DType::float32});
+      plan.connect(source, 0, gathered);
+    }
+    try {
+      conductor.finish();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal(2).empty());
+  CHECK(refusal(1).find("build the graph for 2 replicas") != std::string::npos);
+}
