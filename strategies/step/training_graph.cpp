@@ -205,8 +205,8 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, 
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);
-  ReplicaGradients replica{spec.check_finite ? magnitude_of(loss, gradient_of)
-                                             : forward.constant(Tensor::scalar(0.0F))};
+  ReplicaGradients replica;
+  replica.loss_check = spec.check_finite ? check_of(loss) : forward.constant(Tensor::scalar(0.0F));
   for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
     replica.parameters.push_back(parameters[i]);
     replica.gradients.push_back(gradient_of[i]);
