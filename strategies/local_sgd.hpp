@@ -33,6 +33,7 @@ class LocalSgd : public Strategy {
            ServerOptions server_options = {});
 
   bool decides_by_replica() const override { return true; }
+  std::optional<bool> equal_copies() const override { return true; }
   Plan training_plan(const PlanRequest& request) const override;
 
  private:

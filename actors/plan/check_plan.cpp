@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/name.hpp"
@@ -184,6 +185,16 @@ void check_expendable(const Plan& plan) {
       refuse(actor, "is a source, and so cannot be in an expendable process");
 }
 
+/// Checks that no two actors have one name: names identify actors in errors, stall reports and recordings.
+void check_names(const Plan& plan) {
+  std::set<std::string_view> names;
+  for (const auto& actor : plan.actors) {
+    if (actor.name.empty()) throw Error("plan", "an actor has no name");
+    if (!names.insert(actor.name).second)
+      throw Error("plan", "two actors have the name '" + actor.name + "': give each a name of its own");
+  }
+}
+
 }  // namespace
 
 bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
@@ -193,6 +204,7 @@ bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
 }
 
 void check_plan(const Plan& plan) {
+  if (plan.actors.empty()) throw Error("plan", "has no actors");
   if (plan.segments.empty()) throw Error("plan", "has no segments: choose a grain first (split, chain or fuse)");
   for (const auto& edge : plan.edges) {
     if (edge.consumers.empty()) throw Error("plan", "edge '" + edge.name + "' has no consumer");
@@ -206,6 +218,7 @@ void check_plan(const Plan& plan) {
   for (const auto& actor : plan.actors) {
     expect_name("plan", "an actor", actor.name, kMaxMadeNameBytes);
     if (actor.place.process < 0) refuse(actor, "cannot be in process " + std::to_string(actor.place.process));
+    if (actor.place.device.index < 0) refuse(actor, "cannot be on " + to_string(actor.place.device));
     if (actor.role == ActorRole::op && actor.task.kind == "op" && !actor.make_task && !actor.task.call)
       refuse(actor, "is an op but does not say which");
     const bool external = actor.role == ActorRole::external;
@@ -218,6 +231,7 @@ void check_plan(const Plan& plan) {
     if (actor.role == ActorRole::collective) check_collective(plan, actor);
     check_in_place(plan, actor);
   }
+  check_names(plan);
   ParameterUse(plan).check();
   check_expendable(plan);
 }

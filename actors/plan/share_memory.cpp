@@ -167,7 +167,6 @@ class MemorySharing {
 }  // namespace
 
 void share_memory(Plan& plan, const Dependencies& dependencies) {
-  if (plan.actors.size() > Reachability::kMostActors) return;
   MemorySharing sharing(plan, dependencies);
   sharing.place_parts();
   sharing.share_buffers();

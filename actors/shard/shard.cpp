@@ -20,7 +20,10 @@ Shard::Shard(caf::actor_config& config, const ShardOptions& options)
       options_(options),
       protocol_(options.rule, options.follows || options.records.replay ? ShardProtocol::Mode::follows
                                                                         : ShardProtocol::Mode::decides),
-      workers_(static_cast<std::size_t>(options.rule.workers)) {}
+      workers_(static_cast<std::size_t>(options.rule.workers)) {
+  // Parameters that come back from a lost worker are not sent again.
+  tolerate_losses();
+}
 
 void Shard::on_run(const RunInfo& run) {
   protocol_.begin(options_.shared_steps ? run.first_step : updates_of(0), run.first_step);

@@ -25,6 +25,29 @@ std::uint64_t next_generation() {
   return ++generations;
 }
 
+/// Throws Error if two of the borrowed copies of a parameter are of different versions.
+void expect_equal_copies(const std::vector<Lease>& leases) {
+  std::map<std::string, Lease::Borrowed> first;
+  for (const auto& lease : leases)
+    for (const auto& copy : lease.borrowed()) {
+      const auto& other = first.try_emplace(copy.ref.name, copy).first->second;
+      if (other.lineage != copy.lineage)
+        throw Error("store", "replicas " + std::to_string(other.ref.replica) + " and " +
+                                 std::to_string(copy.ref.replica) + " have different copies of '" + copy.ref.name +
+                                 "', and this plan needs equal ones: ParameterStore::keep() makes them equal");
+    }
+}
+
+/// Throws Error if one replica has made other numbers of updates than another. `updates` has the numbers by replica.
+void expect_equal_updates(const std::map<int, std::set<std::int64_t>>& updates) {
+  for (const auto& [replica, counts] : updates)
+    if (counts != updates.begin()->second)
+      throw Error("store", "replica " + std::to_string(replica) + " has made " + std::to_string(*counts.rbegin()) +
+                               " updates and replica " + std::to_string(updates.begin()->first) + " " +
+                               std::to_string(*updates.begin()->second.rbegin()) +
+                               ", but the strategy says that their copies are equal (Strategy::equal_copies)");
+}
+
 }  // namespace
 
 struct SpawnedPlan::State : SpawnedTogether {
@@ -132,6 +155,10 @@ void SpawnedPlan::start(const RunInfo& run) {
   if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
     for (std::size_t i = 0; i < state_->parts.size(); ++i)
       if (!state_->lost.contains(static_cast<int>(i))) leases.push_back(state_->parts[i]->borrow());
+  const auto equal_copies = state_->parts.front()->equal_copies();
+  if (equal_copies.value_or(false)) expect_equal_copies(leases);
+  if (!equal_copies.value_or(true))
+    for (auto& lease : leases) lease.lets_copies_differ();
   state_->watch.begin(state_->statuses());
   state_->control->start(run);
   state_->leases = std::move(leases);
@@ -170,8 +197,14 @@ FailurePtr SpawnedPlan::failure() const {
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
   if (state_->control->failure()) return end_dirty();
-  for (auto& lease : state_->leases) lease.end_clean();
+  std::map<int, std::set<std::int64_t>> updates;
+  for (auto& lease : state_->leases) {
+    for (const auto& copy : lease.borrowed())
+      if (copy.updates) updates[copy.ref.replica].insert(*copy.updates);
+    lease.end_clean();
+  }
   state_->leases.clear();
+  if (state_->parts.front()->equal_copies().value_or(false)) expect_equal_updates(updates);
 }
 
 void SpawnedPlan::stop() {

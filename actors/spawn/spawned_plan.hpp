@@ -67,8 +67,8 @@ class SpawnedPlan {
   /// cluster counts them, and all processes have the same number.
   std::uint64_t generation() const;
 
-  /// Starts a run and returns at once. Throws Error if a run is in progress, if an earlier run failed, or if the
-  /// parameters are in use or broken.
+  /// Starts a run and returns at once. Throws Error if a run is in progress, if an earlier run failed, if the
+  /// parameters are in use or broken, or if SpawnContext::equal_copies is true and copies of a parameter differ.
   void start(const RunInfo& run);
   /// True if no run is in progress: none was started, all actors have finished the last run, or the last run has
   /// failed.

@@ -42,7 +42,10 @@ void ParameterStore::add(const PlanParameter& planned) {
   if (planned.trainable) state_->note_trained(name);
   Copy copy;
   copy.tensor = state_->first_value(planned, parameter);
-  if (newest) copy.counter->reset(newest->updates);
+  if (newest) {
+    copy.counter->reset(newest->updates);
+    copy.lineage = state_->newest_whole(parameter)->lineage;
+  }
   if (const auto start = state_->start_value(name)) copy.counter->reset(start->updates);
   state_->start_values.erase(name);
   state_->parameters.try_emplace(name, std::move(fresh)).first->second.copies.emplace(replica, std::move(copy));
@@ -126,6 +129,22 @@ std::vector<std::string> ParameterStore::unclaimed() const {
 void ParameterStore::forget(const std::string& name) {
   std::lock_guard lock(state_->mutex);
   state_->start_values.erase(name);
+}
+
+void ParameterStore::keep(int replica) {
+  std::unique_lock lock(state_->mutex);
+  std::vector<std::pair<std::string, Version>> kept;
+  for (const auto& [name, parameter] : state_->parameters) {
+    const auto copy = parameter.copies.find(replica);
+    if (parameter.per_replica || copy == parameter.copies.end()) continue;
+    state_->check_whole({name, replica});
+    state_->check_free({name, replica}, true);
+    const auto largest =
+        std::ranges::max_element(parameter.copies, {}, [](const auto& each) { return each.second.counter->updates(); });
+    kept.push_back({name, {largest->second.counter->updates() + 1, host_clone(copy->second.tensor)}});
+  }
+  if (kept.empty()) throw Error("store", "there is no copy of replica " + std::to_string(replica));
+  state_->adopt(lock, kept);
 }
 
 TrainingPosition ParameterStore::position(const std::string& trainer) const {
@@ -224,11 +243,14 @@ void ParameterStore::recover() {
   ++state_->changes;
   for (auto& [name, parameter] : state_->parameters) {
     const auto version = state_->version_to_recover(name, parameter);
+    const auto* newest = state_->newest_whole(parameter);
+    const auto lineage = newest == nullptr ? 0 : newest->lineage;
     for (auto& [replica, copy] : parameter.copies) {
       if (copy.broken.empty()) continue;
       // Makes restore() allocate a new tensor: the failed run may still write to the old one.
       copy.abandoned = true;
       state_->restore(copy, parameter.info, version);
+      copy.lineage = lineage;
     }
   }
 }

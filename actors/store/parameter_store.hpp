@@ -105,6 +105,12 @@ class ParameterStore {
   /// Drops the start value of this name, if there is one.
   void forget(const std::string& name);
 
+  /// Sets every copy of each parameter and each state to the value of this replica's copy, and counts one update. Makes
+  /// copies equal that a strategy without equal copies has trained; see Strategy::equal_copies(). Leaves states alone
+  /// that every replica has for itself. Throws Error if the replica has no copy, if a copy of it is broken, or if a run
+  /// uses a copy.
+  void keep(int replica);
+
   /// The name of the first trainer on this store that gives no name; the next ones are "trainer_2", "trainer_3" ...
   static constexpr const char* kTrainer = "trainer";
   /// The position of a trainer; that of the beginning if the store has none of this name.

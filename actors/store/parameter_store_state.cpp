@@ -190,6 +190,7 @@ void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Ve
   }
   copy_and_wait(version.value, copy.tensor);
   copy.counter->reset(version.updates);
+  copy.lineage = 0;
   copy.broken.clear();
 }
 
@@ -201,6 +202,7 @@ void ParameterStore::State::refresh(const ParameterRef& ref) {
   if (!newest->writer.empty()) return;
   copy_and_wait(newest->tensor, copy.tensor);
   copy.counter->reset(newest->counter->updates());
+  copy.lineage = newest->lineage;
 }
 
 std::string ParameterStore::State::describe_broken() const {

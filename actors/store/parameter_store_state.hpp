@@ -27,6 +27,9 @@ struct ParameterStore::Copy {
   int accesses = 0;    // number of ParameterReaders that read the copy now
   std::string writer;  // the run that has borrowed the copy to write, or empty
   std::string broken;  // the reason if the copy is broken, or empty
+  /// Copies of a parameter with one lineage and one number of updates have equal values. A run that does not keep its
+  /// copies equal gives each copy that it writes a lineage of its own.
+  std::uint64_t lineage = 0;
   /// A run that was given up may still write to the tensor.
   bool abandoned = false;
 

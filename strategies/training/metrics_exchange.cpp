@@ -140,12 +140,20 @@ std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds li
   return reports;
 }
 
+bool MetricsExchange::has_ended(int number, const Peer& peer, std::span<const int> absent) {
+  return peer.ended || (peer.expendable && peer.reader->link().failure()) ||
+         std::ranges::find(absent, number) != absent.end();
+}
+
 bool MetricsExchange::all_ended(std::span<const int> absent) const {
-  return std::ranges::all_of(peers_, [&](const auto& entry) {
-    const auto& [number, peer] = entry;
-    return peer.ended || (peer.expendable && peer.reader->link().failure()) ||
-           std::ranges::find(absent, number) != absent.end();
-  });
+  return std::ranges::all_of(peers_, [&](const auto& entry) { return has_ended(entry.first, entry.second, absent); });
+}
+
+std::string MetricsExchange::missing(std::span<const int> absent) const {
+  std::string text;
+  for (const auto& [number, peer] : peers_)
+    if (!has_ended(number, peer, absent)) text += (text.empty() ? "process " : ", process ") + std::to_string(number);
+  return text + " has not reported its last steps";
 }
 
 Staleness MetricsExchange::staleness() const {

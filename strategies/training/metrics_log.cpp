@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -73,10 +74,36 @@ void divide_by_weights(StepMetrics& step) {
   if (!step.loss_means.entries().empty() && std::isfinite(step.loss)) step.loss = step.loss_means.total();
 }
 
+/// Adds the report of a replica to a step; `first`: the step has no values yet.
+void add_part(StepMetrics& whole, const StepMetrics& part, bool first) {
+  whole.loss += part.loss;
+  whole.rows += part.rows;
+  whole.magnitude += part.magnitude;
+  if (first) {
+    whole.values = part.values;
+    whole.loss_means = part.loss_means;
+  } else {
+    whole.values.add(part.values);
+    whole.loss_means.add(part.loss_means);
+  }
+}
+
 }  // namespace
 
 MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form)
-    : sink_inputs_{names::kLoss}, parts_(std::make_shared<Parts>(replicas)) {
+    : sink_inputs_{names::kLoss} {
+  auto reporting = form.reporting;
+  if (reporting.empty()) {
+    reporting.resize(static_cast<std::size_t>(replicas));
+    std::iota(reporting.begin(), reporting.end(), 0);
+  }
+  for (const auto replica : reporting)
+    if (replica < 0 || replica >= replicas)
+      throw Error("strategy", "replica " + std::to_string(replica) + " cannot report: there are " +
+                                  std::to_string(replicas) + " (Strategy::reporting_replicas)");
+  parts_ = std::make_shared<Parts>(replicas, std::move(reporting));
+  for (int replica = 0; replica < replicas; ++replica)
+    parts_->here[static_cast<std::size_t>(replica)] = parts_->reports(replica);
   parts_->form = form;
   const auto graph = forward_graph(spec, fields);
   for (const auto& metric : spec.used_metrics())
@@ -95,14 +122,8 @@ void MetricsLog::add_column(std::vector<Column>& columns, const Graph& graph, co
   sink_inputs_.push_back(count);
 }
 
-Staleness MetricsLog::staleness(std::int64_t steps) const {
-  auto all = counted();
-  if (all == Staleness{} && steps > 0) all.applied[0] = steps * static_cast<std::int64_t>(parts_->per_replica.size());
-  return all;
-}
-
-/// Returns the staleness counted in all processes. Rank 0 adds it up, and sends the sum to the others.
-Staleness MetricsLog::counted() const {
+/// Rank 0 adds up the staleness counted in all processes, and sends the sum to the others.
+Staleness MetricsLog::staleness() const {
   if (exchange_ && !exchange_->is_rank_zero()) return exchange_->staleness();
   auto sum = shard_log_->staleness();
   if (exchange_) sum.add(exchange_->staleness());
@@ -151,9 +172,9 @@ void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, 
 TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
   const bool stop = on_non_finite_loss == NonFiniteLoss::stop;
   return [parts = parts_, columns = columns_, stop](const PlanActor& actor, SpawnContext&) {
-    if (actor.replica < 0 || actor.replica >= static_cast<int>(parts->per_replica.size()))
+    if (!parts->reports(actor.replica))
       throw Error("metrics", "'" + actor.name + "' belongs to replica " + std::to_string(actor.replica) +
-                                 ", but the strategy has " + std::to_string(parts->per_replica.size()));
+                                 ", which does not report (Strategy::reporting_replicas)");
     return std::make_unique<FunctionTask>(
         [parts, columns, stop, replica = actor.replica, part = StepMetrics()](const Firing& firing) mutable {
           read(columns, parts->form.magnitude, firing, part);
@@ -173,7 +194,8 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
 void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here) {
   exchange_ = std::move(exchange);
   std::lock_guard lock(parts_->mutex);
-  parts_->here = std::move(here);
+  for (std::size_t replica = 0; replica < here.size(); ++replica)
+    parts_->here[replica] = here[replica] && parts_->reports(static_cast<int>(replica));
 }
 
 void MetricsLog::end_run(std::vector<int> absent) {
@@ -195,7 +217,7 @@ std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
   std::vector<ReplicaReport> reports;
   for (const auto& step : taken) reports.push_back({0, step});
   exchange_->send(reports);
-  if (completes) exchange_->send_end(counted());
+  if (completes) exchange_->send_end(staleness());
   return taken;
 }
 
@@ -211,8 +233,7 @@ std::span<const StepMetrics> MetricsLog::take_from_rank_zero(std::chrono::millis
 void MetricsLog::keep(std::vector<ReplicaReport> reports) {
   std::lock_guard lock(parts_->mutex);
   for (auto& report : reports) {
-    if (report.replica < 0 || report.replica >= static_cast<int>(parts_->per_replica.size()) ||
-        parts_->here[report.replica])
+    if (!parts_->reports(report.replica) || parts_->here[static_cast<std::size_t>(report.replica)])
       throw Error("metrics", "another process reports for replica " + std::to_string(report.replica));
     parts_->per_replica[report.replica].push(report.metrics);
   }
@@ -239,35 +260,38 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
 }
 
 /// Removes the oldest report of every replica, and writes their combination to `whole`. If replicas decide for
-/// themselves whether to apply their parts, the combination has the applied parts alone, unless there is none.
+/// themselves whether to apply their parts, the combination has the applied parts alone, unless there is none. Throws
+/// Error if the reports are of different steps.
 void MetricsLog::combine_parts(StepMetrics& whole) {
-  auto& per_replica = parts_->per_replica;
-  const auto applied = [](const StepQueue& queue) { return queue[0].rows > 0 && queue[0].finite(); };
-  const bool in_part = parts_->form.by_replica && std::ranges::any_of(per_replica, applied);
-  whole = {
-      .step = per_replica[0][0].step, .values = std::move(whole.values), .loss_means = std::move(whole.loss_means)};
+  const auto oldest = [&](int replica) -> const StepMetrics& {
+    return parts_->per_replica[static_cast<std::size_t>(replica)][0];
+  };
+  const auto applied = [&](int replica) { return oldest(replica).rows > 0 && oldest(replica).finite(); };
+  const auto& reporting = parts_->reporting;
+  const bool in_part = parts_->form.by_replica && std::ranges::any_of(reporting, applied);
+  whole = {.step = oldest(reporting.front()).step,
+           .values = std::move(whole.values),
+           .loss_means = std::move(whole.loss_means)};
   std::int64_t batch_rows = 0;
   bool has_values = false;
-  for (auto& queue : per_replica) {
-    const auto& part = queue[0];
+  for (const auto replica : reporting) {
+    const auto& part = oldest(replica);
+    expect_step(whole, part, replica);
     batch_rows += part.rows;
-    if (!in_part || applied(queue)) {
-      whole.loss += part.loss;
-      whole.rows += part.rows;
-      whole.magnitude += part.magnitude;
-      if (std::exchange(has_values, true)) {
-        whole.values.add(part.values);
-        whole.loss_means.add(part.loss_means);
-      } else {
-        whole.values = part.values;
-        whole.loss_means = part.loss_means;
-      }
-    }
-    queue.pop();
+    if (!in_part || applied(replica)) add_part(whole, part, !std::exchange(has_values, true));
+    parts_->per_replica[static_cast<std::size_t>(replica)].pop();
   }
   // A replica divides its loss by the rows of the whole batch.
   if (in_part) whole.loss *= static_cast<double>(batch_rows) / static_cast<double>(whole.rows);
   divide_by_weights(whole);
+}
+
+/// Throws Error unless the report `part` of a replica belongs to the step `whole`.
+void MetricsLog::expect_step(const StepMetrics& whole, const StepMetrics& part, int replica) const {
+  if (part.step != whole.step)
+    throw Error("metrics", "replica " + std::to_string(replica) + " reports step " + std::to_string(part.step) +
+                               " where replica " + std::to_string(parts_->reporting.front()) + " reports step " +
+                               std::to_string(whole.step));
 }
 
 /// Combines the reports of each step that all replicas have reported, and writes the steps to the first elements of
@@ -275,10 +299,28 @@ void MetricsLog::combine_parts(StepMetrics& whole) {
 std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
-  const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
-  if (taken_.size() < count) taken_.resize(std::max({StepQueue::kSteps, count, 2 * taken_.size()}), per_replica[0][0]);
+  const auto& reporting = parts_->reporting;
+  auto& first = per_replica[static_cast<std::size_t>(reporting.front())];
+  auto count = first.size();
+  for (const auto replica : reporting) count = std::min(count, per_replica[static_cast<std::size_t>(replica)].size());
+  if (taken_.size() < count) taken_.resize(std::max({StepQueue::kSteps, count, 2 * taken_.size()}), first[0]);
   for (std::size_t i = 0; i < count; ++i) combine_parts(taken_[i]);
   return count;
+}
+
+std::string MetricsLog::missing() const {
+  if (exchange_ && !complete_) return exchange_->missing(absent_);
+  std::lock_guard lock(parts_->mutex);
+  if (!parts_->form.shared_steps) return order_.missing();
+  const auto queue_of = [&](int replica) -> auto& {
+    return parts_->per_replica[static_cast<std::size_t>(replica)];
+  };
+  const auto has_more = [&](int replica) { return queue_of(replica).size() > 0; };
+  const auto ahead = std::ranges::find_if(parts_->reporting, has_more);
+  if (ahead == parts_->reporting.end()) return {};
+  const auto behind = std::ranges::find_if_not(parts_->reporting, has_more);
+  return "replica " + std::to_string(*behind) + " has not reported step " + std::to_string(queue_of(*ahead)[0].step) +
+         ", which replica " + std::to_string(*ahead) + " has";
 }
 
 /// Moves the steps of all replicas to taken_ in order, up to the first step that is missing. Returns the number of

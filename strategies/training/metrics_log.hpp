@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@ struct ReportForm {
   bool shared_steps = true;  ///< every replica reports a part of each step; false: one replica reports the whole step
   bool by_replica = false;   ///< see Strategy::decides_by_replica()
   bool magnitude = false;    ///< in a training: the reports have names::kMagnitude, too
+  std::vector<int> reporting = {};  ///< the numbers of the replicas that report; empty: all
 };
 
 /// Collects the reports of the sinks of all replicas, and combines the reports of each step in replica order. A sink is
@@ -43,9 +45,10 @@ class MetricsLog {
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The log in which the shards of the plan count the staleness of gradients.
   const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
-  /// Returns the staleness that the shards of all processes have counted. In a plan without shards, all gradients of
-  /// `steps` steps have staleness 0.
-  Staleness staleness(std::int64_t steps) const;
+  /// Returns the staleness that the shards of all processes have counted; empty in a plan without shards.
+  Staleness staleness() const;
+  /// The numbers of the replicas that report.
+  const std::vector<int>& reporting() const { return parts_->reporting; }
   /// Returns a factory that makes the task of each sink. With NonFiniteLoss::stop, a task throws EndRun, which ends the
   /// run, if a loss or a gradient is not finite.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
@@ -59,14 +62,20 @@ class MetricsLog {
   void exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here);
   /// Returns true if, after end_run(), take() has returned every step of the run, with the reports of all processes.
   bool complete() const { return complete_; }
+  /// A text on the reports that are missing after end_run(): the processes that have not ended the run and, on rank 0
+  /// or in one process, the replicas that have reported fewer steps than others. Empty if none is missing.
+  std::string missing() const;
 
  private:
   // The state that the log shares with the sinks. The sinks hold it, too, because a stuck sink may outlive the log.
   struct Parts {
-    explicit Parts(int replicas) : per_replica(replicas), here(replicas, true) {}
+    Parts(int replicas, std::vector<int> numbers)
+        : per_replica(replicas), here(replicas, true), reporting(std::move(numbers)) {}
+    bool reports(int replica) const { return std::ranges::find(reporting, replica) != reporting.end(); }
     std::mutex mutex;
     std::vector<StepQueue> per_replica;
     std::vector<bool> here;
+    std::vector<int> reporting;
     ReportForm form;
     bool ended = false;  // a step that is not finite has ended the run
   };
@@ -91,9 +100,9 @@ class MetricsLog {
   Columns columns_;
   std::size_t take_from_all();
   void combine_parts(StepMetrics& whole);
+  void expect_step(const StepMetrics& whole, const StepMetrics& part, int replica) const;
   std::size_t take_in_order(bool last);
   std::span<const StepMetrics> take_from_rank_zero(std::chrono::milliseconds limit);
-  Staleness counted() const;
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_local();
 

@@ -48,13 +48,12 @@ void gather_recording(Communicator& group, Recording& recording, std::chrono::mi
 
 SharedTraining::SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy& strategy, Stores stores,
                                std::chrono::milliseconds limit)
-    : cluster_(std::move(cluster)), strategy_(strategy), stores_(std::move(stores)), limit_(limit) {
+    : cluster_(std::move(cluster)), expendable_(strategy.expendable()), stores_(std::move(stores)), limit_(limit) {
   if (!has_others()) return;
-  const auto expendable = strategy_.expendable();
-  cluster_->set_expendable(expendable);
+  cluster_->set_expendable(expendable_);
   number_ = cluster_->next_generation();
   for (int process = 0; process < cluster_->size(); ++process)
-    if (!expendable.contains(process)) holder_ranks_.push_back(process);
+    if (!expendable_.contains(process)) holder_ranks_.push_back(process);
 }
 
 bool SharedTraining::has_others() const {
@@ -85,7 +84,7 @@ Communicator& SharedTraining::holders() {
 Dataset SharedTraining::share(const Dataset& data) {
   if (!has_others()) return data;
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
-  if (!strategy_.expendable().empty() && own_samples)
+  if (!expendable_.empty() && own_samples)
     throw Error("trainer", "where processes are expendable each of them needs all samples: sharding data or auto");
   auto& processes = holders();
   const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
@@ -122,7 +121,7 @@ void SharedTraining::gather_rows(const Tensor& rows) {
 }
 
 void SharedTraining::announce(const JobStatus& status) const {
-  if (has_others() && is_rank_zero() && !strategy_.expendable().empty()) cluster_->announce(status.encode());
+  if (has_others() && is_rank_zero() && !expendable_.empty()) cluster_->announce(status.encode());
 }
 
 JobStatus SharedTraining::receive(JobStatus::Kind kind, const StopRequested& stop_requested) const {

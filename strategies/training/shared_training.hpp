@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "troupe/actors/store/parameter_store.hpp"
@@ -76,7 +77,7 @@ class SharedTraining {
   Communicator& holders();
 
   std::shared_ptr<Cluster> cluster_;
-  const Strategy& strategy_;
+  std::set<int> expendable_;
   Stores stores_;
   std::chrono::milliseconds limit_;
   std::vector<int> holder_ranks_;

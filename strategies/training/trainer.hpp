@@ -58,7 +58,8 @@ struct TrainerOptions {
   std::optional<std::vector<Metric>> metrics = {};
 };
 
-/// Trains a model by a strategy. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw
+/// Trains a model by a strategy, which must outlive the trainer: every function that needs a destroyed strategy throws
+/// Error. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw
 /// Error while another thread is in one of them. The store of shared_parameters() may outlive the trainer.
 class Trainer {
  public:
@@ -123,13 +124,17 @@ class Trainer {
   /// The name of the trainer in its store; see TrainerOptions::name.
   const std::string& name() const { return *name_; }
   const TrainingSpec& spec() const { return spec_; }
-  const Strategy& strategy() const { return strategy_; }
+  /// Throws Error if the strategy has been destroyed.
+  const Strategy& strategy() const;
 
   /// Returns the plan of a fit on this data, in TrainerOptions::grain. Spawns no actors.
   Plan training_plan(const Dataset& data) const;
 
  private:
-  std::unique_ptr<MetricsLog> training_log(const Dataset& data) const;
+  void expect_strategy() const;
+  std::unique_ptr<MetricsLog> make_log(const Dataset& data, int replicas) const;
+  std::unique_ptr<MetricsLog> make_training_log(const Dataset& data) const;
+  bool keeps_copies_equal(const Plan& plan) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& local_data, const BatchSource* batches, const FitOptions& options);
@@ -144,6 +149,7 @@ class Trainer {
 
   Runtime runtime_;
   const Strategy& strategy_;
+  std::weak_ptr<const void> strategy_lifetime_;
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;

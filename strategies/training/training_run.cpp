@@ -134,8 +134,22 @@ void TrainingRun::note_last_steps() {
   note_steps();
   while (!log_->complete()) {
     note_steps(kReportLimit);
-    if (Clock::now() > deadline) throw Error("trainer", "the other processes do not report their last steps");
+    if (Clock::now() > deadline) throw Error("trainer", log_->missing());
   }
+  expect_all_steps();
+}
+
+/// Throws Error if the run was not stopped and fewer steps were reported than the data has.
+void TrainingRun::expect_all_steps() const {
+  if (plan_->stopped() || data_.rows == EpochRows::kUnknown || !options_.replay.empty()) return;
+  const auto batches = data_.rows / data_.batch_rows + (data_.rows % data_.batch_rows == 0 ? 0 : 1);
+  const auto planned = std::min(steps_requested_, batches - begin_.batch);
+  const auto reported = position_.batch - begin_.batch;
+  if (reported >= planned) return;
+  const auto missing = log_->missing();
+  throw Error("trainer",
+              "the run is over, but " + std::to_string(reported) + " of its " + std::to_string(planned) +
+                  " steps were reported: " + (missing.empty() ? "no replica has reported the others" : missing));
 }
 
 /// Counts the steps that the log has completed since the last call, and keeps them for on_step.
@@ -174,7 +188,7 @@ bool TrainingRun::finish_run() {
   note_last_steps();
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
-  result_.staleness = log_->staleness(result_.steps);
+  result_.staleness = log_->staleness();
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;

@@ -67,7 +67,9 @@ struct FitResult {
   double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
   bool stopped = false;  ///< stop_requested or stop() ended the fit
   std::vector<EpochMetrics> epochs;
-  Staleness staleness;  ///< staleness of the gradients of all steps of the fit
+  /// Staleness of the gradients that the shards of the strategy have applied, over all steps of the fit. Empty if the
+  /// strategy has no shards (actors/shard), such as Mirrored or a strategy with servers of its own.
+  Staleness staleness;
   /// With Optimizer::accumulating(): the last steps whose gradients no update has used yet. The next fit uses them.
   std::int64_t accumulated_steps = 0;
 };
@@ -154,6 +156,7 @@ class TrainingRun {
   void end_early();
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
+  void expect_all_steps() const;
   void call_on_over(bool succeeded);
   void report();
 

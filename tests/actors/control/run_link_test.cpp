@@ -175,6 +175,19 @@ TEST_CASE("words that a part cannot say, or a coordinator, are refused") {
   CHECK_THROWS_WITH(end_of(strange), "[run] a run has failed without a failure");
 }
 
+TEST_CASE("a message of a run control is decoded as the kind that it is") {
+  const auto received = [](const Frame& frame) {
+    return IncomingFrame{frame.header, std::make_unique<TensorPayload>(frame.payload)};
+  };
+  const RunInfo run{3, 5, 1, 2};
+  CHECK(run_of(received(frame_of(RunWord::asked, run))) == run);
+  CHECK_THROWS_WITH(run_of(received(frame_of(RunOrder(PrepareRun{1, run})))), Contains("carries no run"));
+  CHECK_THROWS_WITH(end_of(received(frame_of(RunWord::finished))), Contains("carries no end of a run"));
+  CHECK_THROWS_WITH(failure_of(received(frame_of(RunWord::asked, run))), Contains("carries no failure"));
+  const auto failure = std::make_shared<const Failure>(Failure{.what = "[test] broken"});
+  CHECK(failure_of(received(frame_of(RunWord::give_up, failure)))->what == failure->what);
+}
+
 TEST_CASE("a link between run controls that breaks at any frame ends the run on both sides, and hangs neither") {
   // wired, asked, prepare, prepared, start, stop, pause, paused, until, finished, over
   static constexpr std::int64_t kFrames = 11;

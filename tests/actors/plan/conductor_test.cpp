@@ -29,7 +29,7 @@ Plan two_collectives(int ranks, std::vector<Sums>& record) {
     const auto source = plan.add(counting_source("source" + std::to_string(rank), 1000));
     plan.actors[source].place = places[rank];
     for (int index = 0; index < 2; ++index) {
-      auto bucket = function_actor("bucket", 1, [=](const Firing& firing) {
+      auto bucket = function_actor("bucket" + std::to_string(10 * rank + index), 1, [=](const Firing& firing) {
         firing.outputs[0].mutable_data<float>()[0] =
             firing.inputs[0].data<float>()[0] + static_cast<float>(10 * rank + index);
       });
@@ -38,7 +38,7 @@ Plan two_collectives(int ranks, std::vector<Sums>& record) {
       plan.connect(source, 0, made);
       const auto reduced = conductor.add(CollectiveKind::all_reduce, index, rank, {Shape{2}, DType::float32});
       plan.connect(made, 0, reduced);
-      auto sink = recording_sink("sink", record[rank][index]);
+      auto sink = recording_sink("sink" + std::to_string(10 * rank + index), record[rank][index]);
       sink.place = places[rank];
       plan.connect(reduced, 0, plan.add(sink));
     }

@@ -258,3 +258,128 @@ TEST_CASE("the number of a port that an external actor does not have is refused 
     CHECK_THROWS_WITH(run_plan(0, plan), Contains(std::string("[caller] ") + texts[call]));
   }
 }
+
+namespace {
+
+/// Sends one tensor of its own in every step; in each step it writes the number of the step to the tensor if it
+/// `writes`. Sends a view of the tensor if it `sends_view`.
+class Resender : public PortActor {
+ public:
+  Resender(caf::actor_config& config, bool writes, bool sends_view)
+      : PortActor(config), writes_(writes), sends_view_(sends_view) {}
+
+ private:
+  bool has_step(std::int64_t step) override { return step < 20; }
+  void fire(std::int64_t step, std::span<const Tensor>, std::span<Tensor> outputs) override {
+    if (writes_) own_.mutable_data<float>()[0] = static_cast<float>(step);
+    outputs[0] = sends_view_ ? own_.view(Shape{2}) : own_;
+  }
+  bool writes_, sends_view_;
+  Tensor own_{Shape{2}, DType::float32};
+};
+
+Plan resend(bool writes, bool sends_view, std::int32_t capacity, std::vector<float>& record) {
+  Plan plan;
+  const auto resender = plan.add(external<Resender>("resender", {.outputs = {kPair}}, writes, sends_view));
+  plan.connect(resender, 0, plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)), capacity);
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("an actor may send its own tensor again and again, but not write to it while a slot carries it") {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
+    for (const bool sends_view : {false, true}) {
+      std::vector<float> record;
+      run_plan(seed, resend(false, sends_view, 3, record));
+      CHECK(record == std::vector<float>(20, 0.0F));
+      record.clear();
+      run_plan(seed, resend(true, sends_view, 1, record));
+      CHECK(record == counted(0, 20, 0.0F));
+      record.clear();
+      // With several slots the source writes to a tensor that the sink has not read.
+      std::string error;
+      try {
+        run_plan(seed, resend(true, sends_view, 3, record));
+      } catch (const Error& thrown) {
+        error = thrown.what();
+      }
+      if (error.empty()) CHECK(record == counted(0, 20, 0.0F));
+      if (!error.empty())
+        CHECK_THAT(error, Contains("[resender] the tensor that output 0 carried was written to before its slot was"));
+    }
+  }
+  std::vector<float> record;
+  CHECK_THROWS_WITH(
+      [&] {
+        for (std::uint64_t seed = 0; seed < 20; ++seed) run_plan(seed, resend(true, false, 3, record));
+      }(),
+      Contains("[resender] the tensor that output 0 carried was written to"));
+}
+
+TEST_CASE("a user's actor that sends after its end, or a failure that is none, is refused by name") {
+  struct Late : PortActor {
+    Late(caf::actor_config& config, bool ends) : PortActor(config), ends_(ends) {}
+    void advance() override {
+      if (!is_open()) return;
+      if (!ends_) return (void)send_failure(0, nullptr, 0);
+      end();
+      send_output(0, Tensor(Shape{2}, DType::float32), 0);
+    }
+    bool ends_;
+  };
+  for (const bool ends : {true, false}) {
+    std::vector<float> record;
+    Plan plan;
+    auto late = external<Late>("late", {.outputs = {kPair}, .rule = FiringRule::own}, ends);
+    plan.connect(plan.add(std::move(late)), 0, plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
+    CHECK_THROWS_WITH(run_plan(3, plan), Contains(ends ? "[late] sends on output 0 after the end of its run"
+                                                       : "[late] calls send_failure() without a failure"));
+    CHECK(record.empty());
+  }
+}
+
+TEST_CASE("an exception of the constructor of a user's actor is an error with the actor's name") {
+  struct Broken : PortActor {
+    explicit Broken(caf::actor_config& config) : PortActor(config) { throw std::runtime_error("no camera"); }
+  };
+  std::vector<float> record;
+  Plan plan;
+  plan.connect(plan.add(external<Broken>("broken", {.outputs = {kPair}})), 0,
+               plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
+  CHECK_THROWS_WITH(run_plan(0, plan), Contains("[broken] cannot be spawned: no camera"));
+  auto nothing = external<Source>("nothing", {.outputs = {kPair}}, 3);
+  nothing.spawn_external = [](caf::actor_system&, SpawnContext&) { return caf::actor(); };
+  Plan empty;
+  empty.connect(empty.add(std::move(nothing)), 0, empty.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
+  CHECK_THROWS_WITH(run_plan(0, empty), Contains("[nothing] cannot be spawned: PlanActor::spawn_external returned no"));
+}
+
+#ifndef CAF_VERSION_MAJOR
+TEST_CASE("a user's actor can call CAF's send(), too") {
+  struct Teller : PortActor {
+    Teller(caf::actor_config& config, caf::actor to) : PortActor(config), to_(std::move(to)) {}
+    bool has_step(std::int64_t step) override { return step < 3; }
+    void fire(std::int64_t step, std::span<const Tensor>, std::span<Tensor>) override {
+      PortActor::send(to_, static_cast<int>(step));
+    }
+    void on_stop() override { to_ = nullptr; }
+    caf::actor to_;
+  };
+  const auto runtime = scheduled_runtime(1);
+  int sum = 0;
+  const auto listener = runtime.system().spawn(
+      [&sum](caf::event_based_actor*) -> caf::behavior { return {[&sum](int number) { sum += number; }}; });
+  Plan plan;
+  plan.add(external<Teller>("teller", {}, listener));
+  SpawnedPlan spawned(runtime, split(plan));
+  spawned.start({});
+  spawned.wait();
+  while (runtime.run_one()) {
+  }
+  CHECK(sum == 3);
+  caf::anon_send_exit(listener, caf::exit_reason::user_shutdown);
+  while (runtime.run_one()) {
+  }
+}
+#endif
