@@ -42,7 +42,7 @@ std::vector<Lease::Borrowed> Lease::borrowed() const {
     if (state.parameters.at(ref.name).per_replica) return;
     const auto& copy = state.find(ref);
     borrowed.push_back({ref, copy.lineage});
-    if (before) borrowed.back().updates = copy.counter->updates() - *before;
+    if (before && state.parameters.at(ref.name).trainable) borrowed.back().updates = copy.counter->updates() - *before;
   };
   for (const auto& ref : read_) add(ref, {});
   for (const auto& written : written_) add(written.ref, written.updates_before);
