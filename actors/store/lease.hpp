@@ -41,8 +41,8 @@ class Lease {
   struct Borrowed {
     ParameterRef ref;
     std::uint64_t lineage;
-    /// The number of updates that the copy has had under this lease, if it is one of a trained parameter and was borrowed
-    /// to write. States have no number: one of a part of a parameter may be a copy of its own.
+    /// The number of updates that the copy has had under this lease, if it is one of a trained parameter and was
+    /// borrowed to write. States have no number: one of a part of a parameter may be a copy of its own.
     std::optional<std::int64_t> updates = {};
   };
   /// The borrowed copies, except states that every replica has for itself (PlanParameter::per_replica).

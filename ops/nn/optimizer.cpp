@@ -26,9 +26,9 @@ std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-/// The shape rule of accumulation. Inputs: the batch info, and the accumulated rows, a float32 scalar. Attribute: steps,
-/// the number of steps of an update. Outputs: the batch info with the number of the update in place of the number of
-/// the step; a float32 scalar that is 1 in the last step of an update if there are accumulated rows, else 0.
+/// The shape rule of accumulation. Inputs: the batch info, and the accumulated rows, a float32 scalar. Attribute:
+/// steps, the number of steps of an update. Outputs: the batch info with the number of the update in place of the
+/// number of the step; a float32 scalar that is 1 in the last step of an update if there are accumulated rows, else 0.
 std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   inputs.expect_batch_info(0);
@@ -37,11 +37,11 @@ std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   return {inputs[0], kScalar};
 }
 
-/// The shape rule of accumulate. Inputs: a sum, its rows, a float32 scalar, a gradient, the batch info, and optionally a
-/// flag, a float32 scalar. Attribute: steps, the number of steps of an update. Outputs: the sum and its rows, which the
-/// op overwrites. The first step of an update clears both. If the flag is absent or above 0, the gradient times the rows
-/// of the whole batch is added to the sum, and these rows to its rows. The last step divides the sum by its rows, so
-/// that it becomes the mean gradient of all rows.
+/// The shape rule of accumulate. Inputs: a sum, its rows, a float32 scalar, a gradient, the batch info, and optionally
+/// a flag, a float32 scalar. Attribute: steps, the number of steps of an update. Outputs: the sum and its rows, which
+/// the op overwrites. The first step of an update clears both. If the flag is absent or above 0, the gradient times the
+/// rows of the whole batch is added to the sum, and these rows to its rows. The last step divides the sum by its rows,
+/// so that it becomes the mean gradient of all rows.
 std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
   inputs.expect_count(4, 5);
   if (!(inputs[0] == inputs[2])) inputs.refuse("sum and gradient must have the same shape and dtype");

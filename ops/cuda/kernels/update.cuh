@@ -110,7 +110,8 @@ struct UpdatedTensors {
   std::int64_t first_chunk[kLimit + 1];
 };
 
-/// Counts an update of each of `count` parameters, except those without elements. Must be launched after the updates, whose threads read the numbers.
+/// Counts an update of each of `count` parameters, except those without elements. Must be launched after the updates,
+/// whose threads read the numbers.
 template <int kStored, std::size_t kLimit>
 __global__ void count_updates_kernel(UpdatedTensors<kStored, kLimit> list, int count, const float* flag) {
   const auto i = static_cast<int>(threadIdx.x);

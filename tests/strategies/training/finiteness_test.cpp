@@ -120,7 +120,8 @@ TEST_CASE("a sum of gradients that a hook or float32 cannot hold makes no update
   SECTION("float16 of each gradient") {
     const Mirrored strategy(places, {.hook = gradient_hook_of("float16")});
     Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1e-5}, kLossOfRow);
-    const auto result = trainer.fit(rows_with({1e5F, 1e5F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    const auto result =
+        trainer.fit(rows_with({1e5F, 1e5F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
     CHECK(w_of(trainer) == Approx(-0.01));
     CHECK(result.epochs.at(0).training.skipped_steps == 1);
   }
