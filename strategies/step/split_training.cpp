@@ -266,7 +266,7 @@ class Splitter {
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;
-  Value magnitude_;                         // of the worker; see magnitude_of()
+  Value magnitude_;                         // see magnitude_of()
   std::vector<std::vector<Value>> blocks_;  // by group, the gradients or the hook's encoding of them
   SplitTraining split_;
 };
