@@ -28,9 +28,11 @@ constexpr std::size_t size_of(DType dtype) {
   return number < std::size(kSizes) ? kSizes[number] : 0;
 }
 
+/// The name of a dtype; "unknown" if `dtype` is none of the enumerators.
 constexpr std::string_view name_of(DType dtype) {
   constexpr std::string_view kNames[] = {"float32", "int32", "int64", "uint8", "float16", "bfloat16"};
-  return kNames[static_cast<std::size_t>(dtype)];
+  const auto number = static_cast<std::size_t>(dtype);
+  return number < std::size(kNames) ? kNames[number] : "unknown";
 }
 
 /// DTypeOf<T>::value is the dtype of the C++ type T. half.hpp adds the 16-bit floats.
