@@ -134,7 +134,7 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
     std::vector<Sums> record;
     auto plan = two_collectives(2, record);
     const auto bucket = std::find_if(plan.actors.begin(), plan.actors.end(), [](const PlanActor& actor) {
-      return actor.name == "bucket" && actor.place.device.index == 1;
+      return actor.name == "bucket10" && actor.place.device.index == 1;
     });
     bucket->make_task = function_task([](const Firing& firing) {
       if (firing.step == 3) throw Error("bucket", "leaks");
@@ -142,7 +142,7 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
     auto runtime = scheduled_runtime(seed);
     SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
     spawned.start({0, 1000, 0});
-    CHECK_THROWS_WITH(spawned.wait(), Contains("[bucket] leaks (op bucket, step 3"));
+    CHECK_THROWS_WITH(spawned.wait(), Contains("[bucket] leaks (op bucket10, step 3"));
   }
 }
 
