@@ -40,6 +40,15 @@ struct EndpointOptions {
   std::size_t max_unreceived_bytes = std::size_t{1} << 30;
   /// If false, payloads are never read directly in the memory of another process, and no ipc address is bound.
   bool same_host = true;
+  /// If `silence_limit` is positive, the endpoint sends every connected peer a packet once per `beat_interval`, and
+  /// loses a peer from which no packet has arrived for longer than the limit. The time is counted in intervals of the
+  /// receiving thread. For a peer on another machine the limit is 16 s longer, the time that the largest packet takes
+  /// at 2 Mbit/s.
+  std::chrono::milliseconds beat_interval{250};
+  std::chrono::milliseconds silence_limit{0};
+  /// Called, on the endpoint's receiving thread, once for each peer whose connection ends by itself: it breaks, falls
+  /// silent, or a damaged packet arrives. The links to the peer have failed then. `address` is the address of the peer.
+  std::function<void(int peer, const EndpointAddress& address, const FailurePtr& cause)> on_lost = {};
   /// Called, on the endpoint's receiving thread, with one line: for each message of a sender that is no peer, and for
   /// each connection that does not speak ZeroMQ's protocol.
   std::function<void(const std::string& line)> on_stranger = {};

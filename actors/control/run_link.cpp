@@ -9,8 +9,11 @@ namespace troupe {
 
 namespace {
 
-FailurePtr cut_off(int process, const std::string& why) {
-  return failure_of_process(process, "[run] process " + std::to_string(process) + " died or was cut off: " + why);
+/// Returns the failure of a run whose link to `process` has failed: the cause itself if it names a lost process.
+FailurePtr cut_off(int process, const FailurePtr& why) {
+  if (why->rank >= 0 && why->kind == FailureKind::part_died) return why;
+  return failure_of_process(process, "[run] process " + std::to_string(process) + " died or was cut off: " + why->what,
+                            why);
 }
 
 }  // namespace
@@ -66,7 +69,7 @@ void RunFollower::receive() {
   const auto take = [this](const IncomingFrame& frame) {
     word_of(frame) == RunWord::over ? end(end_of(frame)) : post(order_of(frame));
   };
-  const auto lose = [this](const std::string& why) {
+  const auto lose = [this](const FailurePtr& why) {
     if (outcome_.running()) give_up(cut_off(0, why));
   };
   receiving_.call([&] { receive_all(*link_, take, lose); });
@@ -94,7 +97,7 @@ struct RemotePart::State {
     });
   }
 
-  void lose(const std::string& why) {
+  void lose(const FailurePtr& why) {
     gone = true;
     expendable() ? lose_part() : coordinator->give_up(cut_off(process, why));
   }

@@ -6,6 +6,7 @@
 #include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -35,6 +36,7 @@ std::vector<std::shared_ptr<Communicator>> make_device_ends(const PlanCommunicat
     }
   };
   std::vector<std::future<void>> making;
+  const SignalsBlocked blocked;
   for (std::size_t i = 0; i < ends.size(); ++i) making.push_back(std::async(std::launch::async, make, i));
   for (auto& one : making) one.wait();
   check();

@@ -74,10 +74,6 @@ Communicator& SharedTraining::holders() {
     const auto rank = std::ranges::find(holder_ranks_, cluster_->rank()) - holder_ranks_.begin();
     const auto name = "values " + std::to_string(number_);
     holders_ = cluster_->communicator(name, holder_ranks_)[static_cast<std::size_t>(rank)];
-    // The loss of a process ends every wait of the ranks of holders_, even if the links to the process have not failed.
-    on_lost_ = cluster_->on_lost([weak = std::weak_ptr(holders_)](const FailurePtr& failure) {
-      if (const auto group = weak.lock()) group->abort(failure);
-    });
   }
   return *holders_;
 }

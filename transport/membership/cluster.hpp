@@ -61,7 +61,8 @@ class Cluster {
   virtual std::shared_ptr<Link> control_link(int rank, const std::string& name) = 0;
   /// Makes a group in which rank r is in process `processes[r]`. Element r of the result is the communicator of rank r
   /// if the rank is in this process, else null. All processes that have ranks of the group must call it with the same
-  /// arguments. Throws Error for the algorithm `nccl`, whose tensors lie on devices.
+  /// arguments. The loss of a process of the job aborts the communicator, so that no wait for it goes on. Throws Error
+  /// for the algorithm `nccl`, whose tensors lie on devices.
   virtual std::vector<std::shared_ptr<Communicator>> communicator(
       const std::string& name, const std::vector<int>& processes,
       AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct) = 0;

@@ -1,6 +1,7 @@
 #include "troupe/transport/membership/readmission.hpp"
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -12,7 +13,10 @@ constexpr std::chrono::milliseconds kAdvanceInterval{50};
 }  // namespace
 
 Readmission::Readmission(ReadmissionOptions options, const Membership& membership)
-    : options_(std::move(options)), membership_(membership), acceptor_(make_acceptor(options_.rendezvous.bind)) {
+    : options_(std::move(options)),
+      membership_(membership),
+      acceptor_(make_acceptor(options_.rendezvous.bind, options_.rendezvous.silence_limit)) {
+  const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
 }
 

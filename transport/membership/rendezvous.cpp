@@ -13,6 +13,9 @@ namespace {
 
 /// How long rank 0, after the rendezvous has failed, sends the reason to ranks that are still expected.
 constexpr std::chrono::seconds kRefusalTime{2};
+/// The interval at which rank 0 looks whether the ranks that have come are still there.
+constexpr std::chrono::milliseconds kLookInterval{250};
+constexpr const char* kLostWhileJoining = " has died or was cut off before all ranks had joined";
 
 std::vector<std::byte> refusal(const std::string& reason) {
   return encode(Answer{Answer::Kind::refused, reason});
@@ -31,7 +34,7 @@ class Host {
   explicit Host(const RendezvousOptions& options)
       : options_(options),
         deadline_(std::chrono::steady_clock::now() + options.limit),
-        acceptor_(make_acceptor(options.bind)),
+        acceptor_(make_acceptor(options.bind, options.silence_limit)),
         members_(static_cast<std::size_t>(options.job.world_size)) {
     members_[0] = options.self;
   }
@@ -54,11 +57,20 @@ class Host {
 
  private:
   Acceptor::Message next() {
-    auto message = acceptor_->receive(deadline_);
-    if (!message)
-      end_with("rank " + expected() + " of " + std::to_string(options_.job.world_size) + " has not come to " +
-               options_.job.rendezvous + " within " + seconds(options_.limit));
-    return std::move(*message);
+    while (true) {
+      if (std::chrono::steady_clock::now() >= next_look_) look_for_losses();
+      if (auto message = acceptor_->receive(std::min(deadline_, next_look_))) return std::move(*message);
+      if (std::chrono::steady_clock::now() >= deadline_)
+        end_with("rank " + expected() + " of " + std::to_string(options_.job.world_size) + " has not come to " +
+                 options_.job.rendezvous + " within " + seconds(options_.limit));
+    }
+  }
+
+  /// Ends the rendezvous if a rank that has come is not reached any more.
+  void look_for_losses() {
+    next_look_ = std::chrono::steady_clock::now() + kLookInterval;
+    for (const auto& [rank, sender] : senders_)
+      if (!acceptor_->reaches(sender)) end_with("rank " + std::to_string(rank) + kLostWhileJoining);
   }
 
   /// Records the HELLO of a rank. Reports and drops a message that is no HELLO. Refuses a process of another run, and
@@ -123,6 +135,7 @@ class Host {
 
   const RendezvousOptions& options_;
   const Acceptor::Deadline deadline_;
+  std::chrono::steady_clock::time_point next_look_{};
   std::unique_ptr<Acceptor> acceptor_;
   std::vector<Member> members_;
   std::map<int, std::string> senders_;  // Message::sender of the HELLO, by rank
@@ -134,6 +147,8 @@ class Host {
 Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const RendezvousOptions& options,
                    Answer::Kind kind) {
   const auto bytes = client.receive(deadline);
+  if (!bytes && client.is_cut_off())
+    throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + kLostWhileJoining);
   if (!bytes)
     throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " does not answer within " +
                                   seconds(options.limit) +
@@ -156,7 +171,7 @@ std::vector<Member> join(const RendezvousOptions& options, const OnMembers& know
   // Rank 0 gives up at its limit and sends the reason. The deadline here is half a second later, so that the reason
   // arrives.
   const auto deadline = std::chrono::steady_clock::now() + options.limit + std::chrono::milliseconds(500);
-  const auto client = connect_to_acceptor("tcp://" + options.job.rendezvous);
+  const auto client = connect_to_acceptor("tcp://" + options.job.rendezvous, options.silence_limit);
   const auto& job = options.job;
   const auto hello = encode(Hello{job.run_id, job.rank, job.world_size, options.agreement, options.self});
   client->send(hello);

@@ -31,6 +31,8 @@ struct RendezvousOptions {
   std::string bind;
   /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
+  /// A process that has come and is silent for longer than this, while it waits for the others, is lost.
+  std::chrono::milliseconds silence_limit{2'500};
   /// Called with one line about each process that is refused, because it does not belong to the job or its rank is
   /// taken or does not exist, and about each message that is no HELLO.
   std::function<void(const std::string& line)> on_notice = {};
@@ -42,8 +44,8 @@ using OnMembers = std::function<void(const std::vector<Member>&)>;
 /// which rank 0 checks. When all ranks have sent one, rank 0 answers with the members. Each rank passes the members to
 /// `know`, and confirms them to rank 0 by sending its HELLO again. Returns the members by rank when all ranks have
 /// confirmed; a job of one process returns at once without calling `know`. Throws Error if the processes differ (with
-/// the first difference), if a rank does not come within the limit, or if rank 0 refuses this process or does not
-/// answer.
+/// the first difference), if a rank does not come within the limit, if a rank that has come dies or falls silent before
+/// all have come, or if rank 0 refuses this process or does not answer.
 std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know);
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
 
@@ -21,6 +22,8 @@ using namespace zeromq;
 /// After this time without events the I/O thread polls every connection: it looks for ended connections and
 /// acknowledges the packets that have arrived. It then wakes drain().
 constexpr std::chrono::milliseconds kIdle{50};
+/// The additional time without a packet that a peer on another machine may take, see EndpointOptions::silence_limit.
+constexpr std::chrono::milliseconds kFarAllowance{16'000};
 
 /// Returns 32 random hexadecimal digits.
 std::string random_identity() {
@@ -66,6 +69,7 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.host = host_identity();
     if (options_.same_host) offer_memory(address_);
     bind();
+    const SignalsBlocked blocked;
     io_thread_ = std::thread([this] { run_io(); });
   }
 
@@ -114,18 +118,49 @@ class ZeroMqEndpoint final : public Endpoint {
 
   // ---- Functions of the I/O thread
 
+  /// Without this thread no frame arrives, so an exception fails all links.
   void run_io() {
-    std::vector<zmq::pollitem_t> items;
-    while (!stopping_) {
-      if (changed_.exchange(false) || items.empty()) items = poll_items();
-      const auto ready = zmq::poll(items.data(), items.size(), kIdle);
-      wake_up_.clear();
-      receive_packets();
-      look_after_connections(items, ready == 0);
+    try {
+      while (!stopping_) do_io();
+    } catch (const std::exception& error) {
+      peers_.end(connection_failure(std::string("this process cannot receive: ") + error.what()));
     }
   }
 
-  std::vector<zmq::pollitem_t> poll_items() {
+  void do_io() {
+    if (changed_.exchange(false) || items_.empty()) items_ = own_items_and_monitors();
+    const auto ready = poll_items(items_, kIdle);
+    wake_up_.clear();
+    receive_packets();
+    look_after_connections(ready == 0);
+    const auto now = std::chrono::steady_clock::now();
+    if (options_.silence_limit.count() <= 0 || now < next_beat_) return;
+    next_beat_ = now + options_.beat_interval;
+    beat();
+  }
+
+  /// Sends a beat to every connected peer, and loses those that are silent.
+  void beat() {
+    for (auto* peer : polled_) {
+      if (peers_.has_failed(*peer)) continue;
+      peer->connection->beat();
+      peer->silence += options_.beat_interval;
+      if (peer->silence <= options_.silence_limit + (peer->same_host ? std::chrono::milliseconds(0) : kFarAllowance))
+        continue;
+      const auto cause = connection_failure("no data from process " + std::to_string(peer->number) +
+                                                " has arrived for " + std::to_string(peer->silence.count()) + " ms",
+                                            peer->number);
+      peer->connection->give_up(cause);
+      lose(*peer, cause);
+    }
+  }
+
+  void lose(Peer& peer, const FailurePtr& cause) {
+    peers_.fail(peer, cause);
+    if (options_.on_lost) options_.on_lost(peer.number, peer.address, cause);
+  }
+
+  std::vector<zmq::pollitem_t> own_items_and_monitors() {
     std::vector<zmq::pollitem_t> items{{receiver_.handle(), 0, ZMQ_POLLIN, 0},
                                        {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0},
                                        {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
@@ -134,16 +169,14 @@ class ZeroMqEndpoint final : public Endpoint {
     return items;
   }
 
-  void look_after_connections(const std::vector<zmq::pollitem_t>& items, bool idle) {
+  void look_after_connections(bool idle) {
     constexpr std::size_t kOwnItems = 3;
     while (const auto event = next_event(monitor_))
       if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
         report_stranger("does not speak ZeroMQ");
     for (std::size_t i = 0; i < polled_.size(); ++i) {
-      if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
-      auto& connection = *polled_[i]->connection;
-      connection.poll(idle);
-      if (const auto cause = connection.failure()) peers_.fail(*polled_[i], cause);
+      if (!idle && (items_[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
+      if (const auto cause = polled_[i]->connection->poll(idle)) lose(*polled_[i], cause);
     }
     if (idle) drained_.notify_all();
   }
@@ -152,7 +185,7 @@ class ZeroMqEndpoint final : public Endpoint {
     // Receives at most 2 * kWindow packets per call, so that look_after_connections() runs soon.
     for (int i = 0; i < 2 * kWindow; ++i) {
       zmq::message_t identity;
-      if (!receiver_.recv(identity, zmq::recv_flags::dontwait)) return;
+      if (!try_receive(receiver_, identity)) return;
       take(identity.to_string(), receive_rest(receiver_, identity.more()));
     }
   }
@@ -160,15 +193,16 @@ class ZeroMqEndpoint final : public Endpoint {
   void take(const std::string& identity, std::vector<zmq::message_t> parts) {
     auto* const peer = peers_.sender(identity);
     if (peer == nullptr) return report_stranger("is not known here");
-    if (peer->connection->failure()) return;
+    if (peers_.has_failed(*peer)) return;
+    peer->silence = std::chrono::milliseconds(0);
     try {
       if (parts.size() != 2) throw Error("link", std::to_string(parts.size()) + " parts came instead of two");
       take_packet(*peer, std::move(parts));
     } catch (const std::exception& error) {
-      const auto cause =
-          connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what());
+      const auto cause = connection_failure(
+          "what process " + std::to_string(peer->number) + " sent is damaged: " + error.what(), peer->number);
       peer->connection->give_up(cause);
-      peers_.fail(*peer, cause);
+      lose(*peer, cause);
     }
   }
 
@@ -176,8 +210,9 @@ class ZeroMqEndpoint final : public Endpoint {
     const auto start = decode_packet(bytes_of(parts[0]));
     const auto type = start.header.type;
     if (type == PacketType::given_up)
-      return peers_.fail(
-          peer, connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one"));
+      return lose(peer,
+                  connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one",
+                                     peer.number));
     peer.connection->note_received(start.header);
     if (type == PacketType::channel_closed) return peers_.closed_there(peer, start.header.channel);
     if (type != PacketType::frame && type != PacketType::chunk) return;
@@ -201,7 +236,11 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_;
-  std::vector<Peer*> polled_;  // peers whose monitor sockets the I/O thread polls; used by that thread alone
+  // The next three members are used by the I/O thread alone: peers whose monitor sockets the thread polls, the items
+  // that it polls, and the time of the next beats.
+  std::vector<Peer*> polled_;
+  std::vector<zmq::pollitem_t> items_;
+  std::chrono::steady_clock::time_point next_beat_{};
   std::atomic<bool> changed_{true};
   std::atomic<bool> stopping_{false};
   std::thread io_thread_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -51,12 +52,16 @@ class Channel {
 };
 
 /// Another endpoint, the connection to it, and the channels of the links over this connection. `connection` and
-/// `assembly` are null before the first use of the peer. The mutex of Peers guards all members but `assembly`.
+/// `assembly` are null before the first use of the peer. The mutex of Peers guards all members but `assembly` and
+/// `silence`, which the I/O thread alone uses.
 struct Peer {
   int number = 0;
   EndpointAddress address;
   std::shared_ptr<Connection> connection;
-  std::unique_ptr<Assembly> assembly;                          // used by the I/O thread alone
+  std::unique_ptr<Assembly> assembly;
+  bool same_host = false;
+  std::chrono::milliseconds silence{0};                        // time without a packet, in whole intervals
+  FailurePtr failure;                                          // set by Peers::fail()
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels;  // by the hash of the link's name
   std::set<std::uint64_t> linked;                              // keys in `channels` of the links that link() has made
 };
@@ -80,6 +85,8 @@ class Peers {
   /// closed.
   std::shared_ptr<Link> link(int number, const std::string& name);
 
+  /// Returns whether the peer, or the connection to it, has failed.
+  bool has_failed(const Peer& peer);
   /// Returns the peer of that number, or null.
   Peer* find(int number);
   /// Returns the peer whose endpoint has that identity, or null. Connects to the peer if it has no connection, so that
@@ -96,13 +103,15 @@ class Peers {
 
   /// Fails channel `id` with a failure of the kind `aborted`, because the peer has closed its end of the link.
   void closed_there(Peer& peer, std::uint64_t id);
-  /// Fails the connection to a peer and all links over it, links that are made later included. Must be called without a
-  /// lock that the callbacks of the links take; the callbacks may call this object.
+  /// Fails the connection to a peer, if there is one, and all links to it, links that are made later included. Must be
+  /// called without a lock that the callbacks of the links take; the callbacks may call this object.
   void fail(Peer& peer, const FailurePtr& cause);
-  /// Fails all connections and their links, and closes their sockets.
+  /// Fails all peers and their links, and closes the sockets. Links that are made later have failed, too.
   void end(const FailurePtr& cause);
 
  private:
+  /// Returns why the peer has failed, or null.
+  static FailurePtr failure_of(const Peer& peer);
   void connect(Peer& peer);
   std::shared_ptr<Channel>& find_or_make_channel(Peer& peer, std::uint64_t id);
 

@@ -3,12 +3,15 @@
 #include <array>
 #include <atomic>
 #include <future>
+#include <thread>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/expect.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/transport/membership/threads_as_processes.hpp"
+#include "troupe/transport/acceptor.hpp"
+#include "troupe/transport/link_reader.hpp"
 #include "troupe/transport/membership/agreement.hpp"
 #include "troupe/transport/membership/rendezvous_messages.hpp"
 
@@ -147,6 +150,90 @@ TEST_CASE("a wait for a lost process ends, also where no connection to it was ma
   });
   CHECK(ends[1].empty());
   for (const auto rank : {0U, 2U}) CHECK_THAT(ends[rank], Contains("[cluster] process 1 ("));
+}
+
+TEST_CASE("the loss of a process ends every communicator, also one without a rank in that process") {
+  const auto address = new_address();
+  const auto algorithm = GENERATE(AllReduceAlgorithm::direct, AllReduceAlgorithm::ring, AllReduceAlgorithm::hierarchy);
+  Happening waiting;
+  std::promise<void> ended;
+  const auto has_ended = ended.get_future().share();
+  const auto ends = on_processes(3, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 3, address));
+    if (rank == 1) return waiting.expect_soon("the begin of rank 0's barrier");
+    const auto group = cluster->communicator("of two", {0, 2}, algorithm);
+    if (rank == 0) {
+      const auto work = group[0]->barrier();
+      waiting.happen();
+      try {
+        // Rank 2 does not begin the barrier.
+        work->wait(3 * patience());
+      } catch (...) {
+        ended.set_value();
+        throw;
+      }
+    }
+    expect(has_ended.wait_for(4 * patience()) == std::future_status::ready, "the wait of rank 0 has not ended");
+    // A communicator that is made after the loss is ended, too.
+    cluster->communicator("later", {0, 2}, algorithm)[1]->barrier()->wait(3 * patience());
+  });
+  CHECK(ends[1].empty());
+  for (const auto rank : {0U, 2U}) CHECK_THAT(ends[rank], Contains("[cluster] process 1 ("));
+}
+
+TEST_CASE("the loss of a process fails the control links to it, too") {
+  const auto address = new_address();
+  Happening made;
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    if (rank == 1) return made.expect_soon("the link");
+    LinkReader reader(cluster->control_link(1, "of a test"));
+    made.happen();
+    expect(!reader.receive(3 * patience()), "a frame has arrived");
+    expect(reader.link().failure() != nullptr, "the link has not failed");
+    expect(reader.link().failure()->rank == 1, "the failure does not name process 1");
+  });
+  CHECK(ends == Ends(2));
+}
+
+TEST_CASE("a process that ends while the others wait for a further one is named at once") {
+  const auto address = new_address();
+  const auto job = options_of(1, 3, address).job;
+  const auto ends = on_processes(1, [&](int rank) {
+    auto options = options_of(rank, 3, address);
+    // Rank 2 does not come.
+    options.limit = 3 * patience();
+    std::thread visitor([&] {
+      const auto client = connect_to_acceptor("tcp://" + address, patience());
+      // Rank 0 refuses the second HELLO of the rank, which shows that the first one has come.
+      for (int i = 0; i < 2; ++i) client->send(encode(Hello{job.run_id, 1, 3, {}, {}}));
+      (void)client->receive(std::chrono::steady_clock::now() + patience());
+    });
+    try {
+      join_cluster(options);
+    } catch (...) {
+      visitor.join();
+      throw;
+    }
+    visitor.join();
+  });
+  CHECK_THAT(ends[0], Contains("[rendezvous] rank 1 has died or was cut off before all ranks had joined"));
+}
+
+TEST_CASE("a rank 0 that ends while a process waits for the others is named at once") {
+  const auto address = new_address();
+  auto rank_zero = make_acceptor("tcp://" + address, patience());
+  std::thread end([&] {
+    expect(rank_zero->receive(std::chrono::steady_clock::now() + patience()).has_value(), "no HELLO has come");
+    rank_zero.reset();
+  });
+  const auto ends = on_processes(1, [&](int) {
+    auto options = options_of(1, 3, address);
+    options.limit = 3 * patience();
+    join_cluster(options);
+  });
+  end.join();
+  CHECK_THAT(ends[0], Contains("rank 0 at " + address + " has died or was cut off before all ranks had joined"));
 }
 
 TEST_CASE("a process that joins again with the rank of one that is gone is let in; all others are told, and count it") {
