@@ -101,6 +101,8 @@ class RunControl {
   bool drained() const { return outcome_.last().drained; }
   bool stopped() const { return outcome_.last().stopped; }
   FailurePtr failure() const { return outcome_.last().failure; }
+  /// Whether the run in progress has begun for the parts of this process: rank 0 has ordered them to prepare for it.
+  virtual bool has_begun() const { return true; }
   /// Processes that took no part in the last run, or left it before its end. Empty in ranks other than 0.
   virtual std::vector<int> absent() const { return {}; }
   /// Waits until no run is in progress, at most for `limit`. Returns whether none is in progress.

@@ -36,12 +36,14 @@ void RunFollower::leave(int) {
 }
 
 void RunFollower::post(const RunOrder& order) {
+  if (std::holds_alternative<PrepareRun>(order)) begun_ = true;
   std::lock_guard lock(mutex_);
   if (post_) post_(order);
 }
 
 void RunFollower::start(const RunInfo& run) {
   outcome_.begin();
+  begun_ = false;
   link_->send(frame_of(RunWord::asked, run));
   // The link may have failed between runs, when receive() reports no failure. This call then fails the run.
   receive();

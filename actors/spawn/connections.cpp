@@ -149,9 +149,13 @@ void ClusterRun::note_returned(int process) {
   const auto returns = cluster_->returns(process);
   if (noted == returns_.end() || noted->second == returns) return;
   noted->second = returns;
-  if (std::ranges::find(peers_, process) != peers_.end())
-    replace_(process, cluster_->data_link(process, name("edges")));
-  if (coordinator_) add_remote_part(process, Attendance::late_comer);
+  try {
+    if (std::ranges::find(peers_, process) != peers_.end())
+      replace_(process, cluster_->data_link(process, name("edges")));
+    if (coordinator_) add_remote_part(process, Attendance::late_comer);
+  } catch (const Error&) {
+    // The constructor has made a link of this name after the process had returned, so the link leads to that process.
+  }
 }
 
 std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {

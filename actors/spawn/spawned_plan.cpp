@@ -142,6 +142,10 @@ bool SpawnedPlan::done() {
   return state_->control->phase() != RunControl::Phase::running;
 }
 
+bool SpawnedPlan::has_begun() const {
+  return state_->control->has_begun();
+}
+
 bool SpawnedPlan::drained() const {
   return state_->control->drained();
 }

@@ -73,6 +73,9 @@ class SpawnedPlan {
   /// True if no run is in progress: none was started, all actors have finished the last run, or the last run has
   /// failed.
   bool done();
+  /// False if rank 0 has not begun the run that this process has started. An expendable process that joins while a run
+  /// is in progress waits for the next one.
+  bool has_begun() const;
   /// True if every actor has finished the last run, with or without a failure. False if an actor died in the run, or if
   /// the run was given up.
   bool drained() const;

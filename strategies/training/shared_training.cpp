@@ -136,7 +136,7 @@ FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const St
         return {.steps = over->steps, .rows = over->rows, .seconds = over->seconds, .stopped = over->stopped};
       if (stop_requested && stop_requested()) return {.stopped = true};
       log.take();
-      plan.check_progress(limit_);
+      if (plan.has_begun()) plan.check_progress(limit_);
     } while (!plan.done());
     if (const auto failure = plan.failure()) throw Error("run", to_string(*failure));
     log.end_run();
