@@ -240,7 +240,7 @@ void RunCoordinator::give_up(const FailurePtr& failure) {
   const Handling handling(*this);
   if (outcome_.settled()) return;
   if (outcome_.running()) return fail(failure);
-  outcome_.forbid_runs(failure);
+  if (!outcome_.forbid_runs(failure)) return;
   post(AbortRun{failure});
   // The SpawnedPlan in another process may have started the next run already. This failure ends that run.
   post_end({Phase::failed, failure});

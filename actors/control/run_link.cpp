@@ -56,9 +56,11 @@ void RunFollower::stop() {
 void RunFollower::give_up(const FailurePtr& failure) {
   if (outcome_.settled()) return;
   post(AbortRun{failure});
-  if (!outcome_.running()) return outcome_.forbid_runs(failure);
+  const bool running = outcome_.running();
+  // Between two runs, rank 0 passes the failure on to the other processes, which may have started the next run.
+  if (!running && !outcome_.forbid_runs(failure)) return;
   link_->send(frame_of(RunWord::give_up, failure));
-  end({Phase::failed, failure});
+  if (running) end({Phase::failed, failure});
 }
 
 void RunFollower::close() {

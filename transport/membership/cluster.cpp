@@ -85,6 +85,16 @@ class JoinedCluster final : public Cluster {
   }
   std::uint64_t next_generation() override { return ++generations_; }
 
+  std::optional<BusyRanks::Work> set_busy(std::optional<BusyRanks::Work> work) override {
+    return membership_->busy().set(std::move(work));
+  }
+  std::string busiest(std::chrono::milliseconds limit) const override {
+    const auto busy = membership_->busy().longest();
+    if (!busy || busy->time < limit || busy->rank < 0 || busy->rank >= size()) return {};
+    return describe(busy->rank) + " has been in " + busy->what + " for " + std::to_string(busy->time.count() / 1000) +
+           " s";
+  }
+
   FailurePtr lost() const override { return membership_->lost(); }
   bool gone(int rank) const override { return membership_->gone(rank); }
   void set_expendable(std::set<int> ranks) override {

@@ -12,6 +12,7 @@
 #include "troupe/transport/communicator.hpp"
 #include "troupe/transport/job/job.hpp"
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/membership/busy_ranks.hpp"
 #include "troupe/transport/membership/rendezvous.hpp"
 
 namespace troupe {
@@ -75,6 +76,13 @@ class Cluster {
   /// All processes must call it for the same plans and groups in the same order, so that each gets the same number
   /// everywhere.
   virtual std::uint64_t next_generation() = 0;
+
+  /// Sets what this process is busy with, such as a callback of the program; nothing if it is not busy. Returns the
+  /// value that was set before.
+  virtual std::optional<BusyRanks::Work> set_busy(std::optional<BusyRanks::Work> work) = 0;
+  /// Returns a text such as `process 1 (127.0.0.1, pid 7) has been in a callback of its program for 61 s`, about the
+  /// process that has been busy with one thing for longest, if that is longer than `limit`; else an empty text.
+  virtual std::string busiest(std::chrono::milliseconds limit) const = 0;
 
   /// Returns the failure of the first rank that is lost, or null. A rank that is gone is not lost.
   virtual FailurePtr lost() const = 0;

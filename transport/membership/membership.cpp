@@ -65,13 +65,19 @@ void Membership::watch() {
     lose_reported(lock);
     const auto now = Clock::now();
     if (now >= next_beat) {
-      send_to(links_to_all(), frame_of(kHeartbeat), lock);
+      send_to(links_to_all(), heartbeat(), lock);
       look_for_losses(lock);
       next_beat = now + options_.interval;
     }
     signal_->changed.wait_until(lock, next_beat, [this] { return stopping_ || signal_->frame_arrived; });
     signal_->frame_arrived = false;
   }
+}
+
+Frame Membership::heartbeat() const {
+  auto frame = frame_of(kHeartbeat);
+  busy_.write(frame);
+  return frame;
 }
 
 std::vector<std::shared_ptr<Link>> Membership::links_to_all() const {
@@ -98,7 +104,8 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
   peer.silence = std::chrono::milliseconds(0);
   switch (frame.header.edge) {
     case kHeartbeat:
-      return;
+      if (frame.payload->local() == nullptr && frame.payload->bytes() > 0) return;
+      return busy_.read(from, frame.header, frame.payload->tensor());
     case kLost:
       return take_loss(from, frame, lock);
     case kLeaving:
@@ -207,6 +214,7 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
   if (lost_ || gone_.contains(failure->rank)) return;
   const bool can_go_on = failure->rank != options_.rank && expendable_.contains(failure->rank);
+  busy_.forget(failure->rank);
   const auto links = links_to_all();  // including the link to the rank that is lost now, whose process may still live
   if (can_go_on) {
     gone_.insert(failure->rank);

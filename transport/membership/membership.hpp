@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/membership/busy_ranks.hpp"
 
 namespace troupe {
 
@@ -73,6 +74,8 @@ class Membership {
   /// `the connection has ended`. Returns at once; the thread of this object reports the loss. An expendable rank that
   /// reports the loss of a rank that is not expendable becomes gone itself. Does nothing once leave() was called.
   void link_failed(int rank, const FailurePtr& why);
+  /// The states of busy ranks, which the heartbeats carry.
+  BusyRanks& busy() { return busy_; }
   /// Returns the first loss of a rank, with the reason; null while no rank is lost.
   FailurePtr lost() const;
   /// Whether an expendable rank is gone, and on_gone has returned.
@@ -118,6 +121,7 @@ class Membership {
 
   void watch();
   void receive(std::unique_lock<std::mutex>& lock);
+  Frame heartbeat() const;
   void lose_reported(std::unique_lock<std::mutex>& lock);
   /// Handles the report of rank `from` that the rank of `failure` is lost.
   void take_loss(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
@@ -148,6 +152,7 @@ class Membership {
 
   const MembershipOptions options_;
   const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
+  BusyRanks busy_{options_.rank};
   std::map<int, Peer> peers_;
   std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
