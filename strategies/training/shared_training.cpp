@@ -93,7 +93,7 @@ Dataset SharedTraining::share(const Dataset& data) {
 
 void SharedTraining::agree_on_values() {
   if (!has_others()) return synchronize(stores_);
-  if (!is_expendable()) adopt_rank_zero_values(holders(), *stores_.front(), limit_);
+  if (!is_expendable()) adopt_rank_zero_values(holders(), holder_ranks_, *stores_.front(), limit_);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {
