@@ -192,6 +192,45 @@ TEST_CASE("a callback of a link that still runs after the end of a membership do
   CHECK(std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
+TEST_CASE("a rank that reports a failed link to another rank makes it lost to all") {
+  const auto [to_first, first_end] = make_memory_link();
+  const auto [to_second, second_end] = make_memory_link();
+  FirstLoss at_zero, at_second;
+  auto options = options_with(patience());
+  Membership zero(options, {{1, to_first}, {2, to_second}});
+  options.rank = 1;
+  const Membership first(options, {{0, first_end}});
+  options.rank = 2;
+  Membership second(options, {{0, second_end}});
+  at_zero.listen_to(zero);
+  at_second.listen_to(second);
+  second.link_failed(1, std::make_shared<Failure>(Failure{.what = "[link] broke"}));
+  CHECK(at_second.rank() == 1);
+  CHECK(at_zero.rank() == 1);
+  CHECK_THAT(zero.lost()->what, Contains("process 1 has died or was cut off: [link] broke"));
+}
+
+TEST_CASE("an expendable rank that loses its link to another rank is gone, and the others go on") {
+  const auto [to_first, first_end] = make_memory_link();
+  const auto [to_second, second_end] = make_memory_link();
+  FirstLoss at_zero, at_second;
+  auto options = options_with(patience());
+  options.on_gone = [&](int rank, const FailurePtr&) { at_zero.tell(rank); };
+  Membership zero(options, {{1, to_first}, {2, to_second}});
+  options.on_gone = {};
+  options.rank = 1;
+  Membership first(options, {{0, first_end}});
+  options.rank = 2;
+  Membership second(options, {{0, second_end}});
+  for (auto* member : {&zero, &first, &second}) member->set_expendable({2});
+  at_zero.listen_to(zero);
+  at_second.listen_to(second);
+  second.link_failed(1, std::make_shared<Failure>(Failure{.what = "[link] broke"}));
+  CHECK(at_second.rank() == 1);
+  CHECK(at_zero.rank() == 2);
+  CHECK(zero.lost() == nullptr);
+}
+
 TEST_CASE("without an expendable process the others go on, and it learns that it was given up") {
   CHECK(keeps_promise(std::chrono::milliseconds(200), lose_silent_process) == "");
 }
