@@ -142,8 +142,21 @@ void Membership::link_failed(int rank, const FailurePtr& why) {
 }
 
 void Membership::lose_reported(std::unique_lock<std::mutex>& lock) {
-  for (const auto& [rank, why] : std::exchange(failed_links_, {}))
-    if (!left_ && !leaving_) lose(loss_of(rank, "has died or was cut off: " + why->what, why), lock);
+  std::vector<std::pair<int, FailurePtr>> held;
+  for (const auto& [rank, why] : std::exchange(failed_links_, {})) {
+    if (left_ || leaving_) continue;
+    if (rank != 0 && is_rank_zero_missed())
+      held.emplace_back(rank, why);
+    else
+      lose(loss_of(rank, "has died or was cut off: " + why->what, why), lock);
+  }
+  failed_links_.insert(failed_links_.end(), held.begin(), held.end());
+}
+
+bool Membership::is_rank_zero_missed() const {
+  if (options_.rank == 0) return false;
+  const auto& zero = peers_.at(0);
+  return zero.silence > 2 * options_.interval || zero.link->failure();
 }
 
 void Membership::note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {

@@ -123,6 +123,9 @@ class Membership {
   void receive(std::unique_lock<std::mutex>& lock);
   Frame heartbeat() const;
   void lose_reported(std::unique_lock<std::mutex>& lock);
+  /// Returns whether rank 0 is silent or its link has failed. Another rank may then have ended because it has lost rank
+  /// 0, so its loss is not reported before rank 0 is heard again or is lost.
+  bool is_rank_zero_missed() const;
   /// Handles the report of rank `from` that the rank of `failure` is lost.
   void take_loss(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   std::uint64_t incarnation(int rank) const { return options_.incarnation ? options_.incarnation(rank) : 0; }

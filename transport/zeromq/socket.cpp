@@ -99,6 +99,8 @@ zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity) 
 zmq::socket_t make_client(zmq::context_t& context) {
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   set_common(socket);
+  // A client that gives up has no message that still matters.
+  socket.set(zmq::sockopt::linger, 0);
   return socket;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -208,6 +209,26 @@ TEST_CASE("a rank that reports a failed link to another rank makes it lost to al
   CHECK(at_second.rank() == 1);
   CHECK(at_zero.rank() == 1);
   CHECK_THAT(zero.lost()->what, Contains("process 1 has died or was cut off: [link] broke"));
+}
+
+TEST_CASE("a failed link to a rank is not its loss while rank 0 is silent: the rank may have ended because of that") {
+  const auto [to_second, second_end] = make_memory_link();
+  FirstLoss at_second;
+  // Rank 0 sends no heartbeats. The report is handled before the limit of silence, which is 20 heartbeats.
+  auto options = options_with(std::chrono::milliseconds(400));
+  options.rank = 2;
+  std::atomic<int> beats{0};
+  std::promise<void> reported;
+  const auto has_reported = reported.get_future().share();
+  const auto link = on_each_beat(second_end, [&] {
+    if (++beats == 10) has_reported.wait_for(patience());
+  });
+  Membership second(options, {{0, link}});
+  at_second.listen_to(second);
+  CHECK(eventually([&] { return beats == 10; }));
+  second.link_failed(1, std::make_shared<Failure>(Failure{.what = "[link] broke"}));
+  reported.set_value();
+  CHECK(at_second.rank() == 0);
 }
 
 TEST_CASE("an expendable rank that loses its link to another rank is gone, and the others go on") {
