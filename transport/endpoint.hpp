@@ -47,6 +47,16 @@ struct EndpointOptions {
   /// on the same host read large payloads so, and if the kernel's security module Yama restricts such reads to
   /// ancestors, the endpoint exempts its process from that restriction, for all processes of the user.
   bool read_in_place = true;
+  /// If `silence_limit` is positive, the endpoint sends every connected peer a packet once per `beat_interval`, and
+  /// loses a peer from which no packet has arrived for longer than the limit. The time is counted in intervals of the
+  /// receiving thread. For a peer on another machine the limit is 16 s longer, the time that the largest packet takes
+  /// at 2 Mbit/s.
+  std::chrono::milliseconds beat_interval{250};
+  std::chrono::milliseconds silence_limit{0};
+  /// Called, on the endpoint's receiving thread, once for each peer whose connection ends by itself: it breaks, falls
+  /// silent, cannot be made for lack of file descriptors, or a damaged packet arrives. The links to the peer have
+  /// failed then. `address` is the address of the peer.
+  std::function<void(int peer, const EndpointAddress& address, const FailurePtr& cause)> on_lost = {};
   /// Called, on the endpoint's receiving thread, with one line for each connection without a valid proof, and each
   /// message of a sender that is no peer.
   std::function<void(const std::string& line)> on_stranger = {};

@@ -39,4 +39,13 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
   return stalled == nullptr ? std::nullopt : std::optional(stalled->name);
 }
 
+std::optional<ProgressWatch::Running> ProgressWatch::longest_running() const {
+  std::optional<Running> longest;
+  for (const auto& [status, firings, finished, since] : executors_) {
+    const auto* task = status->running.load(std::memory_order_relaxed);
+    if (task != nullptr && since && (!longest || *since < longest->since)) longest = {*task, *since};
+  }
+  return longest;
+}
+
 }  // namespace troupe

@@ -26,6 +26,13 @@ class ProgressWatch {
   /// call after begin(), and anew at each call while some executor waits for an event outside the plan. Allocates no
   /// memory unless an executor has stalled.
   std::optional<std::string> stalled(std::chrono::milliseconds limit, Clock::time_point now = Clock::now());
+  /// The task that an executor has been running for longest, and the time since the executor's last progress; see
+  /// stalled(). Nothing if no executor runs a task.
+  struct Running {
+    std::string task;
+    Clock::time_point since;
+  };
+  std::optional<Running> longest_running() const;
 
  private:
   /// The progress of an executor as stalled() last saw it. `since` is the time of the last call of stalled() that was

@@ -28,9 +28,11 @@ bool RunOutcome::end(const RunEnd& end) {
   return true;
 }
 
-void RunOutcome::forbid_runs(const FailurePtr& failure) {
+bool RunOutcome::forbid_runs(const FailurePtr& failure) {
   std::lock_guard lock(mutex_);
-  if (!forbidden_) forbidden_ = failure;
+  if (forbidden_) return false;
+  forbidden_ = failure;
+  return true;
 }
 
 bool RunOutcome::close() {

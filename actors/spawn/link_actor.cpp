@@ -225,6 +225,7 @@ class LinkActor final : public Participant {
     // ended there a moment before it ends here. If it has not ended, the run control learns over a link of its own that
     // the part has left.
     if (!cause || cause->kind == FailureKind::aborted) return;
+    if (cause->rank >= 0 && cause->kind == FailureKind::part_died) return lose_peer(cause);
     const auto process = "process " + std::to_string(node_.peer);
     lose_peer(failure_of_process(node_.peer, "[link] " + process + " died or was cut off: " + cause->what, cause));
   }

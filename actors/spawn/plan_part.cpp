@@ -10,6 +10,7 @@
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -99,6 +100,7 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
     runtime_.prefer_worker(spawned, first.place.device.index);
     return spawned;
   }
+  const SignalsBlocked blocked;
   runtime_.check_thread();
   setup.busy_thread = std::make_shared<BusyThreads>(1);
   const auto& options = runtime_.options();

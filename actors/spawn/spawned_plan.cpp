@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds kDescribeLimit{1};
 constexpr std::chrono::seconds kStopLimit{10};
+constexpr const char* kCallback = "a callback of its program";
 
 std::uint64_t next_generation() {
   static std::atomic<std::uint64_t> generations{0};
@@ -169,6 +170,10 @@ bool SpawnedPlan::done() {
   return state_->control->phase() != RunControl::Phase::running;
 }
 
+bool SpawnedPlan::has_begun() const {
+  return state_->control->has_begun();
+}
+
 bool SpawnedPlan::drained() const {
   return state_->control->drained();
 }
@@ -211,14 +216,50 @@ void SpawnedPlan::stop() {
   state_->control->stop();
 }
 
+void SpawnedPlan::stop_because_of(const std::exception_ptr& error) {
+  if (!is_shared()) return stop();
+  const int process = state_->cluster->process();
+  const auto text = "[plan] the program of process " + std::to_string(process) + " has thrown: " + text_of(error);
+  const auto failure = std::make_shared<const Failure>(Failure{.rank = process, .what = text});
+  done() ? state_->control->give_up(failure) : state_->control->failed(failure);
+}
+
 void SpawnedPlan::on_over(std::function<void()> callback) {
   state_->control->on_over(std::move(callback));
 }
 
 void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
   const auto stalled = state_->watch.stalled(limit);
+  tell_busy();
   if (stalled && !done())
-    give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
+    give_up("[watchdog] " + busiest_process(limit) + "no progress of '" + *stalled + "' for " +
+            std::to_string(limit.count()) + " ms:" + describe());
+}
+
+/// Tells the other processes the task that an actor of this process has been running for longest.
+void SpawnedPlan::tell_busy() {
+  if (!is_shared()) return;
+  const auto running = state_->watch.longest_running();
+  state_->cluster->cluster().set_busy(
+      running ? std::optional(BusyRanks::Work{"'" + running->task + "'", running->since}) : std::nullopt);
+}
+
+void SpawnedPlan::call_back(const std::string& what, const std::function<void()>& callback) {
+  if (!is_shared()) return callback();
+  auto& cluster = state_->cluster->cluster();
+  /// Restores what was set before, also after an exception.
+  struct Busy {
+    Cluster& cluster;
+    std::optional<BusyRanks::Work> before;
+    ~Busy() { cluster.set_busy(std::move(before)); }
+  };
+  const Busy busy{cluster, cluster.set_busy(BusyRanks::Work{what, BusyRanks::Clock::now()})};
+  callback();
+}
+
+std::string SpawnedPlan::busiest_process(std::chrono::milliseconds limit) const {
+  const auto text = is_shared() ? state_->cluster->cluster().busiest(limit / 2) : std::string();
+  return text.empty() ? text : text + ": ";
 }
 
 /// For runtimes with a test seed: lets one actor handle mail. A random part, drawn from the seed of the first part's
@@ -245,7 +286,7 @@ void SpawnedPlan::drive() {
 void SpawnedPlan::wait_for_end(const WaitOptions& options) {
   if (state_->under_test()) drive();
   while (!state_->control->wait_for(options.interval)) {
-    if (options.on_interval) options.on_interval();
+    if (options.on_interval) call_back(kCallback, options.on_interval);
     check_progress(options.stall_limit);
   }
   settle();
@@ -255,10 +296,10 @@ void SpawnedPlan::wait(const WaitOptions& options) {
   if (on_own_thread()) throw Error("run", "a thread of the runtime's actors cannot wait for them; use on_over() there");
   try {
     wait_for_end(options);
-    if (options.on_interval) options.on_interval();
+    if (options.on_interval) call_back(kCallback, options.on_interval);
   } catch (...) {
     // All sources end at the same step before the exception, such as that of on_interval, is passed on.
-    stop();
+    stop_because_of(std::current_exception());
     wait_for_end({.stall_limit = options.stall_limit, .interval = options.interval, .on_interval = {}});
     throw;
   }

@@ -18,6 +18,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -113,6 +114,7 @@ Runtime::Runtime(RuntimeOptions options) {
   if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
   state_->config = std::make_unique<caf::actor_system_config>();
   register_messages<caf::id_block::troupe>(*state_->config);
+  const SignalsBlocked blocked;
   state_->system = make_actor_system(*state_->config, {.workers = static_cast<std::size_t>(options.workers),
                                                        .busy_poll = options.busy_poll,
                                                        .one_by_one = options.test_seed.has_value(),

@@ -73,10 +73,6 @@ Communicator& SharedTraining::holders() {
     const auto rank = std::ranges::find(holder_ranks_, cluster_->rank()) - holder_ranks_.begin();
     const auto name = "values " + std::to_string(number_);
     holders_ = cluster_->communicator(name, holder_ranks_)[static_cast<std::size_t>(rank)];
-    // The loss of a process ends every wait of the ranks of holders_, even if the links to the process have not failed.
-    on_lost_ = cluster_->on_lost([weak = std::weak_ptr(holders_)](const FailurePtr& failure) {
-      if (const auto group = weak.lock()) group->abort(failure);
-    });
   }
   return *holders_;
 }
@@ -96,7 +92,7 @@ Dataset SharedTraining::share(const Dataset& data) {
 
 void SharedTraining::agree_on_values() {
   if (!has_others()) return synchronize(stores_);
-  if (!is_expendable()) adopt_newest_values(holders(), *stores_.front(), limit_);
+  if (!is_expendable()) adopt_newest_values(holders(), holder_ranks_, *stores_.front(), limit_);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {
@@ -139,7 +135,7 @@ FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const St
         return {.steps = over->steps, .rows = over->rows, .seconds = over->seconds, .stopped = over->stopped};
       if (stop_requested && stop_requested()) return {.stopped = true};
       log.take();
-      plan.check_progress(limit_);
+      if (plan.has_begun()) plan.check_progress(limit_);
     } while (!plan.done());
     if (const auto failure = plan.failure()) throw Error("run", to_string(*failure));
     log.end_run();

@@ -83,7 +83,6 @@ class SharedTraining {
   std::vector<int> holder_ranks_;
   std::uint64_t number_ = 0;
   std::shared_ptr<Communicator> holders_;
-  std::shared_ptr<const std::function<void(const FailurePtr&)>> on_lost_;
 };
 
 }  // namespace troupe

@@ -145,6 +145,19 @@ int rank_of(int process, std::span<const int> processes, const std::string& name
   return static_cast<int>(rank - processes.begin());
 }
 
+/// `numbers` has two numbers for each rank; the first is 1 if the store of the rank has broken copies. Throws Error
+/// that names the processes with such stores. `broken` is ParameterStore::broken() of this process.
+void expect_whole(const std::vector<std::int64_t>& numbers, std::span<const int> processes, const std::string& broken) {
+  std::string names;
+  for (std::size_t rank = 0; 2 * rank < numbers.size(); ++rank)
+    if (numbers[2 * rank] != 0) names += (names.empty() ? "" : ", ") + std::to_string(processes[rank]);
+  if (!broken.empty()) throw Error("store", broken);
+  if (!names.empty())
+    throw Error("trainer", "process " + names +
+                               " has parameters that a failed run has left half-written; recover or set them there "
+                               "before the next fit");
+}
+
 /// Copies the rows of `version` from rank `root` to all ranks; without `rows`, all rows. Raises the number of updates
 /// of `version` to that of the root if it is lower.
 void spread_part(Communicator& group, int root, const std::optional<RowRange>& rows, ParameterStore::Version& version,
@@ -157,18 +170,21 @@ void spread_part(Communicator& group, int root, const std::optional<RowRange>& r
 
 }  // namespace
 
-void adopt_newest_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
-  const bool whole = store.broken().empty();
-  const auto versions = whole ? versions_in(store) : Versions{};
-  const auto hashes = gathered_numbers(group, {whole ? hash_of(versions, store.positions()) : 0}, limit);
-  if (std::ranges::all_of(hashes, [&](auto hash) { return hash == hashes[0]; })) return;
+void adopt_newest_values(Communicator& group, std::span<const int> processes, ParameterStore& store,
+                         std::chrono::milliseconds limit) {
+  const auto broken = store.broken();
+  const auto versions = broken.empty() ? versions_in(store) : Versions{};
+  const auto numbers = gathered_numbers(group, {broken.empty() ? 0 : 1, hash_of(versions, store.positions())}, limit);
+  expect_whole(numbers, processes, broken);
+  bool equal = true;
+  for (std::size_t i = 3; i < numbers.size(); i += 2) equal = equal && numbers[i] == numbers[1];
+  if (equal) return;
   auto newest = newest_in(group, versions, store.positions(), limit);
   for (auto& [name, value] : newest.values) {
     if (value.rank == group.rank()) value.version = versions.at(name);
     group.broadcast(value.version.value, value.rank)->wait(limit);
-    if (value.rank != group.rank() && whole) store.adopt(name, value.version);
+    if (value.rank != group.rank()) store.adopt(name, value.version);
   }
-  if (!whole) return;
   for (const auto& [trainer, position] : newest.positions) store.set_position(position, trainer);
 }
 

@@ -134,7 +134,7 @@ void TrainingRun::note_last_steps() {
   note_steps();
   while (!log_->complete()) {
     note_steps(kReportLimit);
-    if (Clock::now() > deadline) throw Error("trainer", log_->missing());
+    if (Clock::now() > deadline) throw Error("trainer", plan_->busiest_process(stall_limit_) + log_->missing());
   }
   expect_all_steps();
 }
@@ -208,7 +208,7 @@ bool TrainingRun::finish_run() {
   if (paused) {
     const auto since = std::exchange(since_pause_, {}).result();
     steps_since_pause_ = 0;
-    if (options_.on_pause) options_.on_pause(since);
+    if (options_.on_pause) plan_->call_back("on_pause", [&] { options_.on_pause(since); });
     if (is_stop_requested()) stop_wanted_ = true;
   }
   if (paused && !complete && more_steps())
@@ -238,7 +238,7 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
     return;
   }
   result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
-  if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
+  if (options_.on_epoch) plan_->call_back("on_epoch", [&] { options_.on_epoch(result_.epochs.back()); });
   if (is_stop_requested()) stop_wanted_ = true;
   result_.stopped = stopping();
   start_epoch();
@@ -298,8 +298,8 @@ bool TrainingRun::advance() {
   } catch (...) {
     error_ = std::current_exception();
   }
-  // After an exception of a callback, plan_->stop() makes all replicas end at the same step.
-  plan_->stop();
+  // After an exception of a callback, all replicas end at the same step.
+  plan_->stop_because_of(error_);
   if (!plan_->done()) return false;
   end_early();
   std::rethrow_exception(error_);
@@ -313,6 +313,8 @@ FitResult TrainingRun::wait() {
       finish_run();
     }
   } catch (...) {
+    error_ = std::current_exception();
+    plan_->stop_because_of(error_);
     end_early();
     throw;
   }

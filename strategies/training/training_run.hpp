@@ -36,7 +36,7 @@ struct FitOptions {
   /// last time are reported together. To end a fit at an exact step, use max_steps. The callback must use neither the
   /// trainer nor its parameters, to which training writes. All callbacks of these options run on the thread that calls
   /// TrainingRun::wait() or advance(). If a callback throws, training ends at the same step for all replicas, and
-  /// wait() or advance() rethrows the exception.
+  /// wait() or advance() rethrows the exception. In the other processes of the job, fit() throws Error with its text.
   std::function<void(const StepMetrics&)> on_step = {};
   /// Called at the end of every epoch, also an incomplete one, while no step is computed. It may use the trainer, for
   /// example to evaluate or for another fit. This fit then continues from the position where the other fit ended.
@@ -174,7 +174,7 @@ class TrainingRun {
   bool source_ended_ = false;         // the run made fewer steps because the source of batches had ended the epoch
   std::optional<std::int64_t> updates_before_;
   bool in_run_ = false;       // true from the start of a run until its position is in the store
-  std::exception_ptr error_;  // exception caught by advance(), kept until the run has ended
+  std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
   FitResult result_;
   MetricsSum epoch_;

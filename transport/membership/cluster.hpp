@@ -12,6 +12,7 @@
 #include "troupe/transport/communicator.hpp"
 #include "troupe/transport/job/job.hpp"
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/membership/busy_ranks.hpp"
 #include "troupe/transport/membership/rendezvous.hpp"
 
 namespace troupe {
@@ -70,7 +71,8 @@ class Cluster {
   virtual std::shared_ptr<Link> control_link(int rank, const std::string& name) = 0;
   /// Makes a group in which rank r is in process `processes[r]`. Element r of the result is the communicator of rank r
   /// if the rank is in this process, else null. All processes that have ranks of the group must call it with the same
-  /// arguments. Throws Error for the algorithm `nccl`, whose tensors lie on devices.
+  /// arguments. The loss of a process of the job aborts the communicator, so that no wait for it goes on. Throws Error
+  /// for the algorithm `nccl`, whose tensors lie on devices.
   virtual std::vector<std::shared_ptr<Communicator>> communicator(
       const std::string& name, const std::vector<int>& processes,
       AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct) = 0;
@@ -83,6 +85,13 @@ class Cluster {
   /// All processes must call it for the same plans and groups in the same order, so that each gets the same number
   /// everywhere.
   virtual std::uint64_t next_generation() = 0;
+
+  /// Sets what this process is busy with, such as a callback of the program; nothing if it is not busy. Returns the
+  /// value that was set before.
+  virtual std::optional<BusyRanks::Work> set_busy(std::optional<BusyRanks::Work> work) = 0;
+  /// Returns a text such as `process 1 (127.0.0.1, pid 7) has been in a callback of its program for 61 s`, about the
+  /// process that has been busy with one thing for longest, if that is longer than `limit`; else an empty text.
+  virtual std::string busiest(std::chrono::milliseconds limit) const = 0;
 
   /// Returns the failure of the first rank that is lost, or null. A rank that is gone is not lost.
   virtual FailurePtr lost() const = 0;

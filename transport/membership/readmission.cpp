@@ -1,6 +1,7 @@
 #include "troupe/transport/membership/readmission.hpp"
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -15,7 +16,8 @@ Readmission::Readmission(ReadmissionOptions options, const Membership& membershi
     : options_(std::move(options)),
       membership_(membership),
       acceptor_(make_acceptor(options_.rendezvous.bind, options_.rendezvous.secret->find().value(),
-                              [this](const auto& line) { stranger(line); })) {
+                              options_.rendezvous.silence_limit, [this](const auto& line) { stranger(line); })) {
+  const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
 }
 

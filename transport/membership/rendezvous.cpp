@@ -15,6 +15,9 @@ namespace {
 
 /// How long rank 0, after the rendezvous has failed, sends the reason to ranks that are still expected.
 constexpr std::chrono::seconds kRefusalTime{2};
+/// The interval at which rank 0 looks whether the ranks that have come are still there.
+constexpr std::chrono::milliseconds kLookInterval{250};
+constexpr const char* kLostWhileJoining = "has died or was cut off before all ranks had joined";
 
 std::vector<std::byte> refusal(const std::string& reason) {
   return encode(Answer{Answer::Kind::refused, reason});
@@ -33,8 +36,8 @@ class Host {
   explicit Host(const RendezvousOptions& options)
       : options_(options),
         deadline_(std::chrono::steady_clock::now() + options.limit),
-        acceptor_(
-            make_acceptor(options.bind, options.secret->find().value(), [this](const auto& line) { stranger(line); })),
+        acceptor_(make_acceptor(options.bind, options.secret->find().value(), options.silence_limit,
+                                [this](const auto& line) { stranger(line); })),
         members_(static_cast<std::size_t>(options.job.world_size)) {
     members_[0] = options.self;
     options.secret->publish();
@@ -50,8 +53,7 @@ class Host {
     while (arrived_.size() < senders_.size()) {
       const auto message = next();
       for (const auto& [rank, sender] : senders_)
-        if (sender == message.sender && arrived_.insert(rank).second && !options_.reaches(rank))
-          end_with(unreachable_objection(rank, members_[static_cast<std::size_t>(rank)], 0));
+        if (sender == message.sender && arrived_.insert(rank).second) connect_to(rank);
     }
     for (const auto& [rank, sender] : senders_) acceptor_->answer(sender, encode(Answer{Answer::Kind::go}));
     return members_;
@@ -59,11 +61,27 @@ class Host {
 
  private:
   Acceptor::Message next() {
-    auto message = acceptor_->receive(deadline_);
-    if (!message)
-      end_with("rank " + expected() + " of " + std::to_string(options_.job.world_size) + " has not come to " +
-               options_.job.rendezvous + " within " + seconds(options_.limit));
-    return std::move(*message);
+    while (true) {
+      if (std::chrono::steady_clock::now() >= next_look_) look_for_losses();
+      if (auto message = acceptor_->receive(std::min(deadline_, next_look_))) return std::move(*message);
+      if (std::chrono::steady_clock::now() >= deadline_)
+        end_with("rank " + expected() + " of " + std::to_string(options_.job.world_size) + " has not come to " +
+                 options_.job.rendezvous + " within " + seconds(options_.limit));
+    }
+  }
+
+  /// Connects to a rank at the addresses of its member. Ends the rendezvous if that fails.
+  void connect_to(int rank) {
+    if (options_.reaches(rank)) return;
+    look_for_losses();
+    end_with(unreachable_objection(rank, members_[static_cast<std::size_t>(rank)], 0));
+  }
+
+  /// Ends the rendezvous if a rank that has come is not reached any more.
+  void look_for_losses() {
+    next_look_ = std::chrono::steady_clock::now() + kLookInterval;
+    for (const auto& [rank, sender] : senders_)
+      if (!acceptor_->reaches(sender)) end_with("rank " + std::to_string(rank) + " " + kLostWhileJoining);
   }
 
   /// Records the HELLO of a rank. Reports and drops a message that is no HELLO. Refuses a process of another run, and
@@ -133,6 +151,7 @@ class Host {
 
   const RendezvousOptions& options_;
   const Acceptor::Deadline deadline_;
+  std::chrono::steady_clock::time_point next_look_{};
   std::unique_ptr<Acceptor> acceptor_;
   std::vector<Member> members_;
   std::map<int, std::string> senders_;  // Message::sender of the HELLO, by rank
@@ -158,9 +177,12 @@ class Guest {
       throw Error("rendezvous", "rank 0 lists " + std::to_string(members.size()) + " members, but the world size is " +
                                     std::to_string(world_size));
     know(members);
-    if (!options_.reaches(0)) throw Error("rendezvous", unreachable_objection(0, members[0], options_.job.rank));
+    if (!options_.reaches(0)) {
+      (void)answer_before(std::chrono::steady_clock::now());  // reports that rank 0 has died
+      throw Error("rendezvous", unreachable_objection(0, members[0], options_.job.rank));
+    }
     client_->send(hello_);
-    auto go = client_->receive(deadline_);
+    const auto go = answer_before(deadline_);
     if (!go) give_up("does not answer within " + seconds(options_.limit));
     checked(*go, Answer::Kind::go);
     return members;
@@ -170,22 +192,29 @@ class Guest {
   /// Returns the first answer of rank 0. Connects with the secret as soon as it is found, and again when another one is
   /// found in its place: the first may be that of an earlier job.
   std::vector<std::byte> welcome() {
-    constexpr std::chrono::milliseconds kLookInterval{20};
+    constexpr std::chrono::milliseconds kSecretInterval{20};
     std::optional<Secret> secret;
     while (std::chrono::steady_clock::now() < deadline_) {
       const auto newest = options_.secret->find();
       if (newest && newest != secret) {
-        client_ = connect_to_acceptor("tcp://" + options_.job.rendezvous, *newest);
+        client_ = connect_to_acceptor("tcp://" + options_.job.rendezvous, *newest, options_.silence_limit);
         client_->send(hello_);
         secret = newest;
       }
-      const auto next_look = std::min(deadline_, std::chrono::steady_clock::now() + kLookInterval);
+      const auto next_look = std::min(deadline_, std::chrono::steady_clock::now() + kSecretInterval);
       if (!client_)
         std::this_thread::sleep_until(next_look);
-      else if (auto answer = client_->receive(next_look))
+      else if (auto answer = answer_before(next_look))
         return std::move(*answer);
     }
     give_up("does not answer within " + seconds(options_.limit) + reason_for_silence());
+  }
+
+  /// Returns the next answer of rank 0, or nothing if none comes before `deadline`. Throws Error if rank 0 is lost.
+  std::optional<std::vector<std::byte>> answer_before(Acceptor::Deadline deadline) {
+    auto answer = client_->receive(deadline);
+    if (!answer && client_->is_cut_off()) give_up(kLostWhileJoining);
+    return answer;
   }
 
   std::string reason_for_silence() const {

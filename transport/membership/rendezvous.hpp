@@ -37,6 +37,8 @@ struct RendezvousOptions {
   std::function<bool(int rank)> reaches = [](int) { return true; };
   /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
+  /// A process that has come and is silent for longer than this, while it waits for the others, is lost.
+  std::chrono::milliseconds silence_limit{2'500};
   /// Called with one line about each process with the secret that is refused, because its rank is taken or does not
   /// exist, or its run id differs.
   std::function<void(const std::string& line)> on_notice = {};
@@ -51,8 +53,8 @@ using OnMembers = std::function<void(const std::vector<Member>&)>;
 /// `know`, and confirms them to rank 0 by sending its HELLO again. Before that, every rank connects to rank 0, and
 /// after that rank 0 to every rank, at the addresses of the members. Returns the members by rank when all ranks have
 /// confirmed; a job of one process returns at once without calling `know`. Throws Error if the processes differ (with
-/// the first difference), if a rank does not come within the limit or cannot be reached, or if rank 0 refuses this
-/// process or does not answer.
+/// the first difference), if a rank does not come within the limit or cannot be reached, if a rank that has come dies
+/// or falls silent before all have come, or if rank 0 refuses this process or does not answer.
 std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know);
 
 }  // namespace troupe

@@ -42,8 +42,8 @@ std::uint64_t random_nonce() {
 
 }  // namespace
 
-FailurePtr connection_failure(const std::string& why) {
-  return std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + why});
+FailurePtr connection_failure(const std::string& why, int process) {
+  return std::make_shared<Failure>(Failure{.rank = process, .kind = FailureKind::part_died, .what = "[link] " + why});
 }
 
 Connection::Connection(zmq::context_t& context, const OwnEnd& own, int peer, const EndpointAddress& address,
@@ -139,8 +139,8 @@ bool Connection::send_packet(PacketStart start, zmq::message_t bytes) {
   start.header.acknowledged = received_;
   const auto encoded = encode(start);
   zmq::message_t first(encoded.data(), encoded.size());
-  if (!socket_.send(first, zmq::send_flags::dontwait | zmq::send_flags::sndmore)) return false;
-  (void)socket_.send(bytes, zmq::send_flags::dontwait);
+  if (!try_send(socket_, first, zmq::send_flags::sndmore)) return false;
+  (void)try_send(socket_, bytes, zmq::send_flags::none);
   received_acknowledged_ = received_;
   if (start.header.sequence > 0) sent_ = start.header.sequence;
   return true;
@@ -192,7 +192,16 @@ void Connection::note_received(const PacketHeader& header, std::optional<std::in
   if (received_ - received_acknowledged_ >= kWindow / 2) acknowledge();
 }
 
-void Connection::poll(bool idle) {
+void Connection::beat() {
+  std::lock_guard lock(mutex_);
+  if (!failure_ && connected_ && sent_ > 0) send_packet({}, {});
+}
+
+FailurePtr Connection::poll(bool idle) {
+  const auto lose = [this](const std::string& why) {
+    const auto cause = connection_failure(why, peer_);
+    return fail(cause) ? cause : nullptr;
+  };
   while (const auto event = next_event(monitor_)) {
     if (*event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
@@ -203,16 +212,16 @@ void Connection::poll(bool idle) {
       // Before the handshake, a disconnect only ends an attempt to connect, and ZeroMQ makes another.
       if (!connected_) continue;
       lock.unlock();
-      return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
+      return lose("the connection to process " + std::to_string(peer_) + " has ended");
     } else if (*event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
-      return fail(connection_failure("process " + std::to_string(peer_) +
-                                     ", which has sent packets, refuses every connection"));
+      return lose("process " + std::to_string(peer_) + ", which has sent packets, refuses every connection");
     }
   }
   std::lock_guard lock(mutex_);
-  if (failure_) return;
+  if (failure_) return nullptr;
   pump();
   if (idle) acknowledge();
+  return nullptr;
 }
 
 bool Connection::note_refusal() {
@@ -235,16 +244,17 @@ void Connection::send_given_up() {
   send_packet({{.type = PacketType::given_up}}, {});
 }
 
-void Connection::fail(const FailurePtr& cause) {
+bool Connection::fail(const FailurePtr& cause) {
   // Declared before the lock, so that the payloads are released after it is unlocked: code that a release runs may send
   // on this connection.
   std::map<std::uint64_t, SharedPayload> offers;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue;
   std::lock_guard lock(mutex_);
-  if (failure_) return;
+  if (failure_) return false;
   failure_ = cause;
   offers.swap(offers_);
   queue.swap(queue_);
+  return true;
 }
 
 FailurePtr Connection::failure() const {

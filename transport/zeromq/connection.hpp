@@ -65,17 +65,20 @@ class Connection {
   void note_received(const PacketHeader& header, std::optional<std::int64_t> sender = {});
 
   /// Handles the events of the socket. Fails this object if the established connection has ended, or if the peer is
-  /// lost according to note_refusal(). Otherwise sends the packets that the window allows. If no socket of the endpoint
-  /// has an event (`idle`), also acknowledges the packets that have arrived.
-  void poll(bool idle);
+  /// lost according to note_refusal(), and returns the cause. Otherwise sends the packets that the window allows. If no
+  /// socket of the endpoint has an event (`idle`), also acknowledges the packets that have arrived.
+  FailurePtr poll(bool idle);
+  /// Sends an acknowledgement, even of no new packet, so that the peer knows that this process lives.
+  void beat();
   zmq::socket_t& monitor() { return monitor_; }
 
   /// Fails with `cause`, and sends the peer a packet `given_up`: this process accepts no further packets from it. The
   /// packet is sent as soon as the peer is connected. Does nothing if the connection has failed before.
   void give_up(const FailurePtr& cause);
   /// Ends the connection: drops the messages that wait and the handles of the payloads that the peer may still read,
-  /// and sends nothing more except the packet of give_up(). Does nothing if the connection has failed before.
-  void fail(const FailurePtr& cause);
+  /// and sends nothing more except the packet of give_up(). Does nothing and returns false if the connection has failed
+  /// before.
+  bool fail(const FailurePtr& cause);
   /// Fails this object if it has not failed before, and closes its sockets. Call it before the end of the ZeroMQ
   /// context, because links may keep this object alive for longer. ZeroMQ still sends the packets that it has accepted.
   void shut();
@@ -144,7 +147,8 @@ class Connection {
   FailurePtr failure_;
 };
 
-/// Returns a failure of the kind part_died with the text `[link] `, followed by `why`.
-FailurePtr connection_failure(const std::string& why);
+/// Returns a failure of the kind part_died with the text `[link] `, followed by `why`. `process` is the process that is
+/// lost; -1 if it is none.
+FailurePtr connection_failure(const std::string& why, int process = -1);
 
 }  // namespace troupe::zeromq

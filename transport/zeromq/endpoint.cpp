@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/secret.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
@@ -25,6 +26,8 @@ using namespace zeromq;
 /// After this time without events the I/O thread polls every connection: it looks for ended connections and
 /// acknowledges the packets that have arrived. It then wakes drain().
 constexpr std::chrono::milliseconds kIdle{50};
+/// The additional time without a packet that a peer on another machine may take, see EndpointOptions::silence_limit.
+constexpr std::chrono::milliseconds kFarAllowance{16'000};
 
 /// The items that the I/O thread polls before the monitors of the connections.
 constexpr std::size_t kAuthenticatorItem = 2, kOwnItems = 3;
@@ -70,6 +73,7 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.host = host_identity();
     address_.pid = getpid();
     bind();
+    const SignalsBlocked blocked;
     io_thread_ = std::thread([this] { run_io(); });
   }
 
@@ -98,7 +102,10 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   bool reaches(int number, std::chrono::milliseconds limit) override {
-    const auto connection = peers_.connection(number);
+    auto* const peer = peers_.find(number);
+    if (peer == nullptr) throw Error("endpoint", "there is no peer " + std::to_string(number));
+    const auto connection = peers_.connection(*peer);
+    if (!connection) return false;
     std::unique_lock lock(drain_mutex_);
     connected_.wait_for(lock, limit, [&] { return connection->connected() || connection->failure(); });
     return connection->connected();
@@ -154,21 +161,53 @@ class ZeroMqEndpoint final : public Endpoint {
 
   // ---- Functions of the I/O thread
 
+  /// Without this thread no frame arrives, so an exception fails all links.
   void run_io() {
-    std::vector<zmq::pollitem_t> items;
-    while (!stopping_) {
-      if (changed_.exchange(false) || items.empty()) items = poll_items();
-      const auto ready = zmq::poll(items.data(), items.size(), kIdle);
-      wake_up_.clear();
-      if (needs_tcp_.exchange(false) && reserved_) reserved_->listen(receiver_);
-      if ((items[kAuthenticatorItem].revents & ZMQ_POLLIN) != 0) authenticator_.answer();
-      receive_packets();
-      report_strangers();
-      look_after_connections(items, ready == 0);
+    try {
+      while (!stopping_) do_io();
+    } catch (const std::exception& error) {
+      peers_.end(connection_failure(std::string("this process cannot receive: ") + error.what()));
     }
   }
 
-  std::vector<zmq::pollitem_t> poll_items() {
+  void do_io() {
+    if (changed_.exchange(false) || items_.empty()) items_ = own_items_and_monitors();
+    const auto ready = poll_items(items_, kIdle);
+    wake_up_.clear();
+    if (needs_tcp_.exchange(false) && reserved_) reserved_->listen(receiver_);
+    if ((items_[kAuthenticatorItem].revents & ZMQ_POLLIN) != 0) authenticator_.answer();
+    receive_packets();
+    report_strangers();
+    look_after_connections(ready == 0);
+    const auto now = std::chrono::steady_clock::now();
+    if (options_.silence_limit.count() <= 0 || now < next_beat_) return;
+    next_beat_ = now + options_.beat_interval;
+    beat();
+  }
+
+  /// Sends a beat to every connected peer, and loses those that are silent.
+  void beat() {
+    for (auto* peer : polled_) {
+      if (peers_.has_failed(*peer)) continue;
+      peer->connection->beat();
+      peer->silence += options_.beat_interval;
+      const bool same_machine = peer->address.host == address_.host;
+      if (peer->silence <= options_.silence_limit + (same_machine ? std::chrono::milliseconds(0) : kFarAllowance))
+        continue;
+      const auto cause = connection_failure("no data from process " + std::to_string(peer->number) +
+                                                " has arrived for " + std::to_string(peer->silence.count()) + " ms",
+                                            peer->number);
+      peer->connection->give_up(cause);
+      lose(*peer, cause);
+    }
+  }
+
+  void lose(Peer& peer, const FailurePtr& cause) {
+    peers_.fail(peer, cause);
+    if (options_.on_lost) options_.on_lost(peer.number, peer.address, cause);
+  }
+
+  std::vector<zmq::pollitem_t> own_items_and_monitors() {
     std::vector<zmq::pollitem_t> items{{receiver_.handle(), 0, ZMQ_POLLIN, 0},
                                        {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0},
                                        {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0}};
@@ -177,12 +216,10 @@ class ZeroMqEndpoint final : public Endpoint {
     return items;
   }
 
-  void look_after_connections(const std::vector<zmq::pollitem_t>& items, bool idle) {
+  void look_after_connections(bool idle) {
     for (std::size_t i = 0; i < polled_.size(); ++i) {
-      if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
-      auto& connection = *polled_[i]->connection;
-      connection.poll(idle);
-      if (const auto cause = connection.failure()) peers_.fail(*polled_[i], cause);
+      if (!idle && (items_[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
+      if (const auto cause = polled_[i]->connection->poll(idle)) lose(*polled_[i], cause);
       const std::lock_guard lock(drain_mutex_);
       connected_.notify_all();
     }
@@ -193,29 +230,35 @@ class ZeroMqEndpoint final : public Endpoint {
     // Receives at most 2 * kWindow packets per call, so that look_after_connections() runs soon.
     for (int i = 0; i < 2 * kWindow; ++i) {
       zmq::message_t identity;
-      if (!receiver_.recv(identity, zmq::recv_flags::dontwait)) return;
+      if (!try_receive(receiver_, identity)) return;
       take(identity.to_string(), receive_rest(receiver_, identity.more()));
     }
   }
 
   void take(const std::string& identity, std::vector<zmq::message_t> parts) {
-    Peer* peer = nullptr;
-    try {
-      peer = peers_.sender(identity);
-    } catch (const Error& error) {
-      if (options_.on_stranger) options_.on_stranger(error.what());
-      return;
-    }
+    auto* const peer = peers_.sender(identity);
     if (peer == nullptr) return report_stranger("is not known here");
-    if (peer->connection->failure()) return;
+    if (peers_.has_failed(*peer) || !can_answer(*peer)) return;
+    peer->silence = std::chrono::milliseconds(0);
     try {
       if (parts.size() != 2) throw Error("link", std::to_string(parts.size()) + " parts came instead of two");
       take_packet(*peer, std::move(parts));
     } catch (const std::exception& error) {
-      const auto cause =
-          connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what());
+      const auto cause = connection_failure(
+          "what process " + std::to_string(peer->number) + " sent is damaged: " + error.what(), peer->number);
       peer->connection->give_up(cause);
-      peers_.fail(*peer, cause);
+      lose(*peer, cause);
+    }
+  }
+
+  /// Connects to a peer that has sent a packet, so that this endpoint can acknowledge it. Loses the peer, and returns
+  /// false, if no connection can be made.
+  bool can_answer(Peer& peer) {
+    try {
+      return peers_.connection(peer) != nullptr;
+    } catch (const Error& error) {
+      lose(peer, connection_failure(error.what(), peer.number));
+      return false;
     }
   }
 
@@ -223,8 +266,9 @@ class ZeroMqEndpoint final : public Endpoint {
     const auto start = decode_packet(bytes_of(parts[0]));
     const auto type = start.header.type;
     if (type == PacketType::given_up)
-      return peers_.fail(
-          peer, connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one"));
+      return lose(peer,
+                  connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one",
+                                     peer.number));
     const bool names_memory = type == PacketType::nonce_written;
     peer.connection->note_received(start.header, names_memory ? sending_process(parts[0]) : std::nullopt);
     if (type == PacketType::channel_closed) return peers_.closed_there(peer, start.header.channel);
@@ -262,8 +306,11 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_, connected_;
-  std::chrono::steady_clock::time_point next_report_{};
-  std::vector<Peer*> polled_;  // peers whose monitor sockets the I/O thread polls; used by that thread alone
+  // The next four members are used by the I/O thread alone: peers whose monitor sockets the thread polls, the items
+  // that it polls, and the times of the next beats and of the next report of strangers.
+  std::vector<Peer*> polled_;
+  std::vector<zmq::pollitem_t> items_;
+  std::chrono::steady_clock::time_point next_beat_{}, next_report_{};
   std::atomic<bool> changed_{true};
   std::atomic<bool> needs_tcp_{false};
   std::atomic<bool> stopping_{false};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/zeromq/socket.hpp"
 
 namespace troupe::zeromq {
 
@@ -106,19 +107,18 @@ Authenticator::Authenticator(zmq::context_t& context, Admits admits)
 
 void Authenticator::answer() {
   zmq::message_t part;
-  while (socket_.recv(part, zmq::recv_flags::dontwait)) {
+  while (try_receive(socket_, part)) {
     std::vector<std::string> fields{part.to_string()};
-    while (part.more()) {
-      (void)socket_.recv(part);
-      fields.push_back(part.to_string());
-    }
+    while (part.more() && try_receive(socket_, part)) fields.push_back(part.to_string());
     if (fields.size() <= kKeyOrUser) fields.resize(kKeyOrUser + 1);
     const auto proof = proof_in(fields);
     // Status 300 closes the connection, and the client tries again. Status 400 would end a client for good.
     const std::string status = admits_(proof) ? "200" : "300";
     const std::array<std::string, 6> reply{"1.0", fields[kRequestId], status, "", proof.user, ""};
-    for (std::size_t i = 0; i < reply.size(); ++i)
-      socket_.send(zmq::buffer(reply[i]), i + 1 < reply.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+      zmq::message_t field(reply[i].data(), reply[i].size());
+      (void)try_send(socket_, field, i + 1 < reply.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    }
   }
 }
 

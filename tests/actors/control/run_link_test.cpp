@@ -127,6 +127,24 @@ TEST_CASE("owners that start different runs, and one that goes, fail the run on 
   CHECK_THAT(gone.coordinator->failure()->what, Contains("process 1 has given up the plan"));
 }
 
+TEST_CASE("a failure between two runs reaches the other process, before or after it has started the next run") {
+  const bool from_follower = GENERATE(false, true);
+  const bool has_started = GENERATE(false, true);
+  TwoProcesses two;
+  two.wire();
+  RunControl& failing = from_follower ? static_cast<RunControl&>(*two.follower) : *two.coordinator;
+  RunControl& other = from_follower ? static_cast<RunControl&>(*two.coordinator) : *two.follower;
+  if (has_started) other.start({});
+  failing.give_up(failure_in("callback"));
+  if (has_started) {
+    REQUIRE(other.phase() == RunPhase::failed);
+    CHECK(other.failure()->actor == "callback");
+  } else {
+    CHECK_THROWS_WITH(other.start({}), Contains("cannot run again after a failure") && Contains("callback"));
+  }
+  CHECK_THROWS_WITH(failing.start({}), Contains("callback"));
+}
+
 TEST_CASE("a failure in either process drains both, with the same root cause") {
   const bool from_follower = GENERATE(false, true);
   TwoProcesses two;

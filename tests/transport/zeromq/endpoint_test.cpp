@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <future>
 #include <thread>
 #include <zmq.hpp>
@@ -13,6 +14,7 @@
 #include "troupe/tests/reserved_port.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/tests/transport/zeromq/stranger.hpp"
+#include "troupe/transport/acceptor.hpp"
 #include "troupe/transport/link_reader.hpp"
 
 using namespace troupe;
@@ -159,6 +161,73 @@ TEST_CASE("a link fails when its peer has sent packets and refuses every connect
   CHECK_FALSE(reader.receive(patience()));
   REQUIRE(reader.link().failure());
   CHECK_THAT(reader.link().failure()->what, Contains("process 1, which has sent packets, refuses every connection"));
+}
+
+TEST_CASE("a peer that is connected and silent is lost, and its number and the cause are told") {
+  std::promise<std::pair<int, FailurePtr>> told;
+  EndpointOptions options{.same_host = GENERATE(false, true)};
+  const auto silent = make_zeromq_endpoint(options);
+  options.beat_interval = std::chrono::milliseconds(10);
+  options.silence_limit = std::chrono::milliseconds(100);
+  options.on_lost = [&](int peer, const EndpointAddress& address, const FailurePtr& cause) {
+    if (address == silent->address()) told.set_value({peer, cause});
+  };
+  const auto watching = make_zeromq_endpoint(options);
+  watching->add_peer(7, silent->address());
+  silent->add_peer(0, watching->address());
+  const auto link = watching->link(7, "x");
+  auto loss = told.get_future();
+  REQUIRE(loss.wait_for(patience()) == std::future_status::ready);
+  const auto [peer, cause] = loss.get();
+  CHECK(peer == 7);
+  CHECK(cause->rank == 7);
+  CHECK_THAT(cause->what, Contains("[link] no data from process 7 has arrived for "));
+  CHECK(link->failure() == cause);
+}
+
+TEST_CASE("beats keep a connection alive without frames") {
+  EndpointOptions options{.beat_interval = std::chrono::milliseconds(1), .silence_limit = patience()};
+  std::atomic<int> lost{0};
+  options.on_lost = [&](int, const EndpointAddress&, const FailurePtr&) { ++lost; };
+  Ends ends(options);
+  for (int i = 0; i < 20; ++i) {
+    ends.a.link().send(numbered(i, 10));
+    REQUIRE(ends.b.receive(patience()));
+  }
+  CHECK(lost == 0);
+}
+
+TEST_CASE("signals that arrive during a wait do not end it") {
+  const auto address = new_address();
+  const Secret secret(std::string(32, 's'));
+  const auto acceptor = make_acceptor({"tcp://" + address}, secret, patience());
+  const auto client = connect_to_acceptor("tcp://" + address, secret, patience());
+  std::atomic<bool> stop{false};
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) {};
+  sigaction(SIGUSR1, &action, &before);
+  std::thread signals([&stop, waiting = pthread_self()] {
+    while (!stop) {
+      pthread_kill(waiting, SIGUSR1);
+      std::this_thread::yield();
+    }
+  });
+  // The wait lasts for a time in which signals arrive.
+  CHECK_FALSE(acceptor->receive(std::chrono::steady_clock::now() + std::chrono::milliseconds(50)));
+  CHECK_FALSE(client->receive(std::chrono::steady_clock::now() + std::chrono::milliseconds(50)));
+  client->send(std::as_bytes(std::span("hello", 5)));
+  CHECK(acceptor->receive(std::chrono::steady_clock::now() + patience()));
+  Ends ends({});
+  for (int i = 0; i < 100; ++i) {
+    ends.a.link().send(numbered(i, 1'000));
+    const auto frame = ends.b.receive(patience());
+    REQUIRE(frame);
+    CHECK(frame->header.step == i);
+  }
+  stop = true;
+  signals.join();
+  sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST_CASE("a peer that sends more than may wait is cut off") {
