@@ -46,7 +46,20 @@ struct Exchange {
 
 }  // namespace
 
-TEST_CASE("all processes get the values of rank 0") {
+TEST_CASE("the version with the most updates wins, and the positions of the rank that has it") {
+  Exchange exchange;
+  exchange.stores[2].set("w", Tensor::from<float>({2}, {7.0F, 8.0F}));
+  exchange.stores[2].set_position({.step = 5}, "critic");
+  exchange.stores[0].set_position({.step = 3}, "critic");
+  exchange.run();
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    CHECK(exchange.errors[rank].empty());
+    CHECK(exchange.stores[rank].get("w").data<float>()[1] == 8.0F);
+    CHECK(exchange.stores[rank].position("critic").step == 5);
+  }
+}
+
+TEST_CASE("all processes get the values of rank 0 if no process has newer ones") {
   Exchange exchange;
   exchange.run();
   for (std::size_t rank = 0; rank < 3; ++rank) {
