@@ -113,9 +113,6 @@ class ZeroMqClient final : public AcceptorClient {
     const auto keys = keys_of(secret.key_for(kPurpose));
     encrypt_client(socket_, keys, keys.public_key);
     keep_alive(socket_, silence_limit);
-    // Messages that wait for a connection are dropped at the end, because another client may be made in place of this
-    // one.
-    socket_.set(zmq::sockopt::linger, 0);
     try {
       socket_.connect(address);
     } catch (const zmq::error_t& error) {
