@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/reduce.hpp"
