@@ -87,15 +87,9 @@ std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int r
   return {each, replica % each};
 }
 
-/// The largest number of slots of a loader's edges.
-constexpr std::int64_t kMostPrefetched = std::int64_t{1} << 20;
-
 /// Adds a loader with an output slot for every batch that the data set prefetches, at least one. If the data set
 /// prefetches, the loader is a segment of its own: other actors run while it loads.
 ActorId add_prefetching(Plan& plan, PlanActor actor, const Dataset& data) {
-  if (data.prefetched() > kMostPrefetched)
-    throw Error("loader", "cannot prefetch " + std::to_string(data.prefetched()) + " batches, at most " +
-                              std::to_string(kMostPrefetched) + " (Dataset::prefetch)");
   actor.alone = data.prefetched() > 0;
   const auto loader = plan.add(std::move(actor));
   plan.add_edges(loader, static_cast<std::int32_t>(std::max<std::int64_t>(1, data.prefetched())));

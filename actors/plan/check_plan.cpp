@@ -189,7 +189,6 @@ void check_expendable(const Plan& plan) {
 void check_names(const Plan& plan) {
   std::set<std::string_view> names;
   for (const auto& actor : plan.actors) {
-    if (actor.name.empty()) throw Error("plan", "an actor has no name");
     if (!names.insert(actor.name).second)
       throw Error("plan", "two actors have the name '" + actor.name + "': give each a name of its own");
   }

@@ -175,7 +175,7 @@ class Splitter {
 
   /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is at most
   /// kLargestSum, else 1, because any dtype has these numbers.
-  Value not_finite(DType dtype) const { return cast(reshape(1.0 - step_is_finite(magnitude_), Shape{1}), dtype); }
+  Value not_finite(DType dtype) const { return cast(reshape(is_skipped(step_is_finite(magnitude_)), Shape{1}), dtype); }
 
   /// Returns the graph that decodes not_finite() and an encoding into a block of gradients; see ParameterGroup::decode.
   Graph decoder(const TensorInfo& encoded, const std::vector<Shape>& shapes) const {

@@ -202,11 +202,11 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, 
   for (const auto id : trained_parameters(forward.graph(), spec.optimizer)) parameters.push_back(forward.value(id));
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = forward.value(forward.graph().output(names::kLoss));
+  ReplicaGradients replica;
+  replica.loss_check = spec.check_finite ? check_of(loss) : forward.constant(Tensor::scalar(0.0F));
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);
-  ReplicaGradients replica;
-  replica.loss_check = spec.check_finite ? check_of(loss) : forward.constant(Tensor::scalar(0.0F));
   for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
     replica.parameters.push_back(parameters[i]);
     replica.gradients.push_back(gradient_of[i]);
@@ -227,6 +227,10 @@ Value step_is_finite(Value sum) {
   return at_most(sum, kLargestSum);
 }
 
+Value is_skipped(Value apply_if) {
+  return at_least(scale(apply_if, -1.0), -0.5);
+}
+
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
                      std::int64_t replicas) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
@@ -244,7 +248,7 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
   }
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
-  builder.output(names::kMagnitude, (1.0 - apply_if) * std::numeric_limits<float>::max());
+  builder.output(names::kMagnitude, is_skipped(apply_if) * std::numeric_limits<float>::max());
   return eliminate_dead_code(std::move(builder).build());
 }
 

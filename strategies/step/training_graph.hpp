@@ -105,6 +105,8 @@ inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
 /// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if it
 /// is at most kLargestSum.
 Value step_is_finite(Value sum);
+/// Returns 1 if the flag that updates read is 0, else 0.
+Value is_skipped(Value apply_if);
 
 /// Maps the values of one replica, which are float32 of any shape, to values that are equal on all replicas. The first
 /// value, a scalar that is 0 if the loss of the replica is finite and else a NaN, becomes the sum over the replicas of

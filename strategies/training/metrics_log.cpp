@@ -21,6 +21,9 @@ namespace {
 // has this index.
 constexpr std::size_t kRows = 0;
 
+/// The op in a failure whose cause is a gradient.
+constexpr const char* kGradient = "gradient";
+
 double number_of(const Tensor& scalar) {
   return scalar.dtype() == DType::int64 ? static_cast<double>(scalar.item<std::int64_t>())
                                         : static_cast<double>(scalar.item<float>());
@@ -41,22 +44,22 @@ std::string text_of(const StepMetrics& step) {
   const auto name = [](double number) { return std::isnan(number) ? "nan" : "infinite"; };
   if (!std::isfinite(step.loss)) return std::string("[loss] is not finite: ") + name(step.loss);
   if (std::isfinite(step.magnitude))
-    return "[gradient] the largest magnitudes of the replicas add up to " + std::to_string(step.magnitude) +
-           ", more than half the largest float32";
+    return "[gradient] is not finite on one of the replicas, or the sum over the replicas is too large";
   return std::string("[gradient] is not finite: ") + name(step.magnitude);
 }
 
 Failure not_finite(const StepMetrics& part, std::size_t replica) {
   return {.replica = static_cast<int>(replica),
           .actor = "sink@" + std::to_string(replica),
-          .op = std::isfinite(part.loss) ? "gradient" : "loss",
+          .op = std::isfinite(part.loss) ? kGradient : "loss",
           .step = part.step,
           .what = text_of(part)};
 }
 
 /// Returns a failure if all replicas of this process have reported the step at `index` in their queues and the loss or
-/// a gradient of one is not finite. It names the first such replica. The sink that reports last finds the failure, so
-/// the schedule does not affect which step and replica are named.
+/// a gradient of one is not finite. It names the first replica whose loss is not finite, or if there is none the first
+/// with such a gradient. The sink that reports last finds the failure, so the schedule does not affect which step and
+/// replica are named.
 std::optional<Failure> non_finite_step(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
                                        std::size_t index) {
   std::optional<Failure> failure;
@@ -64,7 +67,8 @@ std::optional<Failure> non_finite_step(const std::vector<StepQueue>& per_replica
     if (!here[replica]) continue;
     if (per_replica[replica].size() <= index) return std::nullopt;
     const auto& part = per_replica[replica][index];
-    if (!failure && !part.finite()) failure = not_finite(part, replica);
+    const bool is_first = !failure || (failure->op == kGradient && !std::isfinite(part.loss));
+    if (!part.finite() && is_first) failure = not_finite(part, replica);
   }
   return failure;
 }

@@ -85,11 +85,6 @@ TEST_CASE("shuffled parts of all replicas together are every row once, and prefe
     CHECK(load(data.prefetch(3), 1, 0, 3, seed).firsts == load(data, 1, 0, 3).firsts);
 }
 
-TEST_CASE("more batches than a loader can have slots for are refused by number") {
-  CHECK_THROWS_WITH(load(ten_rows().batch(4).prefetch(std::int64_t{1} << 40), 1, 0, 0),
-                    Contains("[loader] cannot prefetch 1099511627776 batches, at most 1048576"));
-}
-
 TEST_CASE("a run can begin at any batch of an epoch") {
   const auto data = ten_rows().shuffle(10).batch(4);
   const auto whole = load(data, 2, 1, 5).firsts;

@@ -38,7 +38,7 @@ TEST_CASE("a training graph computes no unused gradient") {
   CHECK(count_of(graph, "sgd_update") == 4);
 }
 
-TEST_CASE("whether the loss is finite is handed over first, then gradients as the backward pass makes them") {
+TEST_CASE("the check of the loss is handed over first, then gradients as the backward pass makes them") {
   std::vector<Shape> shapes;
   training_graph(small_spec(), kFields, [&](std::span<const Value> values) {
     ValueId last = -1;

@@ -58,7 +58,7 @@ Trainer trainer_for(const Runtime& runtime, const Strategy& strategy, std::share
                     Grain grain = Grain::fused) {
   const auto spec = small_spec();
   return Trainer(runtime, strategy, spec.model, spec.optimizer, spec.loss,
-                 {.seed = 3, .grain = grain, .parameters = std::move(store)});
+                 {.seed = 3, .grain = grain, .parameters = std::move(store), .name = "trainer"});
 }
 
 std::shared_ptr<ParameterStore> new_store() {
@@ -130,7 +130,7 @@ TEST_CASE("replicas stay equal when the strategy changes in mid-training") {
   CHECK(store->position().epoch == 3);
 }
 
-TEST_CASE("two trainers of an epoch each on shared parameters are one of two epochs") {
+TEST_CASE("two trainers of one name, an epoch each on shared parameters, are one of two epochs") {
   const auto runtime = scheduled_runtime(1);
   const OneDevice strategy;
   const auto shared = new_store(), whole = new_store();
