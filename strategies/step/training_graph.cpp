@@ -114,10 +114,11 @@ std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   return order;
 }
 
-/// Returns 0 if the loss is finite, else a NaN.
-Value check_of(Value loss) {
+/// Returns 0 if the loss is finite, else a NaN. Always returns 0 if `check_finite` is false.
+Value check_of(Value loss, bool check_finite) {
   GraphBuilder::Scope scope(loss.builder(), "loss_check");
-  return scale(loss, 0.0);
+  const auto check = scale(loss, 0.0);
+  return check_finite ? check : at_least(check, 1.0);
 }
 
 /// Returns the largest magnitude of the first value and the others.
@@ -203,7 +204,7 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, 
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = forward.value(forward.graph().output(names::kLoss));
   ReplicaGradients replica;
-  replica.loss_check = spec.check_finite ? check_of(loss) : forward.constant(Tensor::scalar(0.0F));
+  replica.loss_check = check_of(loss, spec.check_finite);
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);

@@ -90,6 +90,14 @@ bool StepMetrics::finite() const {
   return std::isfinite(loss) && magnitude <= kLargestSum;
 }
 
+std::string text_of_not_finite(const StepMetrics& step) {
+  const auto name = [](double number) { return std::isnan(number) ? "nan" : "infinite"; };
+  if (!std::isfinite(step.loss)) return std::string("[loss] is not finite: ") + name(step.loss);
+  if (std::isfinite(step.magnitude))
+    return "[gradient] is not finite on one of the replicas, or the sum over the replicas is too large";
+  return std::string("[gradient] is not finite: ") + name(step.magnitude);
+}
+
 double MetricValues::total() const {
   double sum = 0.0;
   for (const auto& entry : entries_) sum += value_of(entry);

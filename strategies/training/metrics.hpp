@@ -69,6 +69,9 @@ struct StepMetrics {
   bool finite() const;
 };
 
+/// Returns a text that says what of a step is not finite. The step must not be finite.
+std::string text_of_not_finite(const StepMetrics& step);
+
 /// Means over the rows of many steps. A loss that divides by weights divides by those of all steps.
 struct Metrics {
   std::int64_t steps = 0;

@@ -40,20 +40,12 @@ void copy_table(const Tensor& sums, MetricTable& table) {
     copy(sums.data<float>());
 }
 
-std::string text_of(const StepMetrics& step) {
-  const auto name = [](double number) { return std::isnan(number) ? "nan" : "infinite"; };
-  if (!std::isfinite(step.loss)) return std::string("[loss] is not finite: ") + name(step.loss);
-  if (std::isfinite(step.magnitude))
-    return "[gradient] is not finite on one of the replicas, or the sum over the replicas is too large";
-  return std::string("[gradient] is not finite: ") + name(step.magnitude);
-}
-
 Failure not_finite(const StepMetrics& part, std::size_t replica) {
   return {.replica = static_cast<int>(replica),
           .actor = "sink@" + std::to_string(replica),
           .op = std::isfinite(part.loss) ? kGradient : "loss",
           .step = part.step,
-          .what = text_of(part)};
+          .what = text_of_not_finite(part)};
 }
 
 /// Returns a failure if all replicas of this process have reported the step at `index` in their queues and the loss or

@@ -102,6 +102,7 @@ void TrainingRun::start_run() {
   in_run_ = true;
   steps_requested_ = left;
   source_ended_ = false;
+  not_finite_.reset();
   log_->begin(position_.step);
   plan_->start({position_.step, left, position_.epoch, position_.batch});
   // A stop() before plan_->start() had no effect on the plan, so it is repeated.
@@ -162,6 +163,7 @@ void TrainingRun::note_steps(std::chrono::milliseconds limit) {
     result_.rows += step.rows;
     position_.step = step.step + 1;
     ++position_.batch;
+    if (!not_finite_ && !step.finite()) not_finite_ = step;
     if (options_.on_step) unreported_.push_back(step);
   }
 }
@@ -170,6 +172,13 @@ void TrainingRun::report() {
   note_steps();
   for (const auto& step : std::exchange(unreported_, {})) options_.on_step(step);
   if (!stop_wanted_ && is_stop_requested()) stop();
+}
+
+/// Throws Error if a step of the run was not finite and such a step ends the fit. A sink ends the run itself if the
+/// loss or a gradient of its replica is not finite; this function finds sums over replicas that are too large.
+void TrainingRun::expect_finite() const {
+  if (options_.on_non_finite_loss == NonFiniteLoss::stop && not_finite_)
+    throw Error("run", text_of_not_finite(*not_finite_) + " (step " + std::to_string(not_finite_->step) + ")");
 }
 
 bool TrainingRun::is_stop_requested() const {
@@ -188,6 +197,7 @@ bool TrainingRun::finish_run() {
   note_last_steps();
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
+  expect_finite();
   result_.staleness = log_->staleness();
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;

@@ -144,6 +144,7 @@ class TrainingRun {
   bool more_steps() const;
   bool stopping() const;
   bool is_stop_requested() const;
+  void expect_finite() const;
   void resume_position();
   void begin_epoch(std::int64_t epoch);
   void keep_position();
@@ -176,6 +177,7 @@ class TrainingRun {
   bool in_run_ = false;       // true from the start of a run until its position is in the store
   std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
+  std::optional<StepMetrics> not_finite_;  // the first step of the run that is not finite
   FitResult result_;
   MetricsSum epoch_;
   MetricsSum since_pause_;
