@@ -64,6 +64,11 @@ RunEnd RunOutcome::last() const {
   return end_;
 }
 
+FailurePtr RunOutcome::final_failure() const {
+  std::lock_guard lock(mutex_);
+  return end_.failure ? end_.failure : forbidden_;
+}
+
 bool RunOutcome::settled() const {
   std::lock_guard lock(mutex_);
   return closed_ || end_.phase == RunPhase::failed;

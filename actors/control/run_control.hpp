@@ -41,6 +41,8 @@ class RunOutcome {
   bool close();
 
   RunEnd last() const;
+  /// Returns the failure after which no run can follow: that of the last run, or a later one. Null if there is none.
+  FailurePtr final_failure() const;
   bool running() const { return last().phase == RunPhase::running; }
   /// True if a failure changes nothing any more: after close(), or after a run that has failed.
   bool settled() const;
@@ -102,6 +104,7 @@ class RunControl {
   bool drained() const { return outcome_.last().drained; }
   bool stopped() const { return outcome_.last().stopped; }
   FailurePtr failure() const { return outcome_.last().failure; }
+  FailurePtr final_failure() const { return outcome_.final_failure(); }
   /// Whether the run in progress has begun for the parts of this process: rank 0 has ordered them to prepare for it.
   virtual bool has_begun() const { return true; }
   /// Processes that took no part in the last run, or left it before its end. Empty in ranks other than 0.

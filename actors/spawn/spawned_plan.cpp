@@ -198,6 +198,10 @@ FailurePtr SpawnedPlan::failure() const {
   return state_->control->failure();
 }
 
+FailurePtr SpawnedPlan::final_failure() const {
+  return state_->control->final_failure();
+}
+
 /// Ends the leases of a run if all actors have finished it, so that none writes any more.
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;

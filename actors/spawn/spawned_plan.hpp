@@ -86,6 +86,8 @@ class SpawnedPlan {
   std::vector<int> absent() const;
   /// The root cause if the last run has failed, else null. It may be known before the run is over.
   FailurePtr failure() const;
+  /// The failure after which no run can follow: failure(), or one that came after the last run. Null if there is none.
+  FailurePtr final_failure() const;
   /// Waits for the end of the run. Throws Error with the root cause if the run has failed, which includes a report of
   /// what every actor waits for if the run has stalled. Throws Error on a thread of the runtime's actors. Passes on an
   /// exception of WaitOptions::on_interval.

@@ -173,3 +173,16 @@ TEST_CASE("a part that has gone gets no orders") {
   CHECK(run.count<PauseSources>(0) == 1);
   CHECK(run.count<PauseSources>(1) == 0);
 }
+
+TEST_CASE("a failure after a run has ended well forbids further runs and leaves the run its outcome") {
+  Controlled run({true});
+  run.start_run();
+  run.control.finished(0);
+  REQUIRE(run.control.phase() == RunPhase::done);
+  CHECK(run.control.final_failure() == nullptr);
+  const auto failure = failure_of("callback");
+  run.control.give_up(failure);
+  CHECK(run.control.failure() == nullptr);
+  CHECK(run.control.final_failure() == failure);
+  CHECK_THROWS_WITH(run.control.start({}), Contains("callback failed"));
+}

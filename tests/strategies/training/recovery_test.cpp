@@ -75,8 +75,9 @@ TEST_CASE("an update that fails on one replica stops the next fit until the para
     const auto store = new_store();
     const auto runtime = scheduled_runtime(seed);
     const FaultyMirrored faulty("optimizer.sgd_update", 1, 3, kSmallBuckets);
-    auto failing = trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::fused);
-    CHECK_THROWS_WITH(failing.fit(data_of_48()), Contains("[fault] injected") && Contains("step 3, replica 1"));
+    CHECK_THROWS_WITH(
+        trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::fused).fit(data_of_48()),
+        Contains("[fault] injected") && Contains("step 3, replica 1"));
     const Mirrored strategy(two_places());
     auto next = trainer_for(runtime, strategy, store);
     if (store->broken().empty()) continue;
@@ -209,8 +210,9 @@ TEST_CASE("the position after a failure is that of the parameters, so that no ba
     const auto runtime = scheduled_runtime(seed);
     // In the backward pass: the sinks have the loss of step 3 already, or not yet.
     const FaultyMirrored faulty("grad.matmul", 0, 3);
-    auto failing = trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::chains);
-    CHECK_THROWS_WITH(failing.fit(data_of_48()), Contains("step 3, replica 0"));
+    CHECK_THROWS_WITH(
+        trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::chains).fit(data_of_48()),
+        Contains("step 3, replica 0"));
     if (!store->broken().empty()) continue;
     CHECK(store->position().step == 3);
     CHECK(store->position().batch == 3);
