@@ -133,11 +133,6 @@ void TrainingRun::note_last_steps() {
   const auto deadline = Clock::now() + stall_limit_;
   log_->end_run(plan_->absent());
   note_steps();
-<<<<<<< HEAD
-  while (!log_->complete()) {
-    note_steps(kReportLimit);
-    if (Clock::now() > deadline) throw Error("trainer", plan_->busiest_process(stall_limit_) + log_->missing());
-=======
   const auto expect_no_failure = [this] {
     if (const auto cause = plan_->final_failure()) throw Error("run", to_string(*cause));
   };
@@ -145,15 +140,12 @@ void TrainingRun::note_last_steps() {
     while (!log_->complete()) {
       expect_no_failure();
       note_steps(kReportLimit);
-      if (Clock::now() > deadline)
-        throw Error("trainer",
-                    plan_->busiest_process(stall_limit_) + "the other processes do not report their last steps");
+      if (Clock::now() > deadline) throw Error("trainer", plan_->busiest_process(stall_limit_) + log_->missing());
     }
   } catch (const Error&) {
     // A process whose program has thrown sends the text, which fails the plan, before it is lost.
     expect_no_failure();
     throw;
->>>>>>> e73fa1b4456520489bbcf5ea505a9c983d8215e8
   }
   expect_all_steps();
 }
