@@ -7,6 +7,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/name.hpp"
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/data/array_hashes.hpp"
 
 namespace troupe {
 
@@ -112,6 +113,8 @@ Dataset Dataset::from_arrays(const Arrays& arrays) {
   for (const auto& [name, array] : arrays) dataset.add(name, array);
   return dataset;
 }
+
+Dataset::Dataset() : hashes_(std::make_shared<ArrayHashes>()) {}
 
 Dataset::Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale, float shift)
     : Dataset(from_arrays({{"features", std::move(features)}, {"labels", labels}}).scaled("features", scale, shift)) {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/data/array_hashes.hpp"
 #include "troupe/ops/data/data_sharding.hpp"
 #include "troupe/ops/data/field.hpp"
 
@@ -27,6 +26,8 @@ struct BatchPart {
 /// Returns the part of a batch of `rows` rows that replica `replica` of `replicas` computes. Every replica has
 /// ceil(rows / replicas) rows, except that the last ones have the rows that are left, possibly none.
 BatchPart part_of_batch(std::int64_t rows, int replicas, int replica);
+
+class ArrayHashes;
 
 /// Samples with the same named fields, in memory or written by functions, and the order in which an epoch visits them.
 /// A Dataset is a value: functions such as shuffle() and batch() return a changed copy that shares the samples.
@@ -177,7 +178,7 @@ class Dataset {
     float scale = 1.0F, shift = 0.0F;
     std::shared_ptr<const WriteRow> write = {};
   };
-  Dataset() = default;
+  Dataset();
   /// Returns a copy of the data set in which `member` has the value `value`.
   template <class T>
   Dataset with(T Dataset::*member, std::type_identity_t<T> value) const {
@@ -203,7 +204,7 @@ class Dataset {
   std::int64_t times_ = 0;  // elements of a window; 0 without windows
   DataSharding sharding_ = DataSharding::automatic;
   ShardLayout layout_;
-  std::shared_ptr<ArrayHashes> hashes_ = std::make_shared<ArrayHashes>();  // shared with copies of the data set
+  std::shared_ptr<ArrayHashes> hashes_;  // shared with copies of the data set
 };
 
 }  // namespace troupe

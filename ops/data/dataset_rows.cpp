@@ -3,6 +3,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/core/text_stream.hpp"
+#include "troupe/ops/data/array_hashes.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/data/normalize.hpp"
 

@@ -10,6 +10,7 @@
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/nn/targets.hpp"
@@ -249,7 +250,8 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
   }
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
-  builder.output(names::kMagnitude, is_skipped(apply_if) * std::numeric_limits<float>::max());
+  // 1 if the step is applied, else 1 / sqrt(0), which is infinite.
+  builder.output(names::kMagnitude, rsqrt(apply_if));
   return eliminate_dead_code(std::move(builder).build());
 }
 

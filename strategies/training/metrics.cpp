@@ -91,11 +91,10 @@ bool StepMetrics::finite() const {
 }
 
 std::string text_of_not_finite(const StepMetrics& step) {
-  const auto name = [](double number) { return std::isnan(number) ? "nan" : "infinite"; };
-  if (!std::isfinite(step.loss)) return std::string("[loss] is not finite: ") + name(step.loss);
-  if (std::isfinite(step.magnitude))
-    return "[gradient] is not finite on one of the replicas, or the sum over the replicas is too large";
-  return std::string("[gradient] is not finite: ") + name(step.magnitude);
+  if (!std::isfinite(step.loss))
+    return std::string("[loss] is not finite: ") + (std::isnan(step.loss) ? "nan" : "infinite");
+  if (std::isnan(step.magnitude)) return "[gradient] is not finite: nan";
+  return "[gradient] is not finite on one of the replicas, or the sum over the replicas is too large";
 }
 
 double MetricValues::total() const {
