@@ -58,7 +58,7 @@ std::string local_address_towards(const std::string& host, const std::string& po
                          connect(descriptor, reinterpret_cast<const sockaddr*>(&remote), sizeof remote) == 0 &&
                          getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &length) == 0;
   if (descriptor >= 0) close(descriptor);
-  const auto address = has_route ? text_of(local.sin_addr) : "";
+  auto address = has_route ? text_of(local.sin_addr) : "";
   if (address.empty()) throw Error("cluster", "no route leads to the rendezvous at " + host + ":" + port);
   return address;
 }

@@ -56,7 +56,7 @@ std::filesystem::path private_folder() {
   const auto user = std::to_string(geteuid());
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   for (const std::filesystem::path parent : {runtime != nullptr ? std::string(runtime) : "", "/run/user/" + user}) {
-    const auto folder = parent / "troupe";
+    auto folder = parent / "troupe";
     if (!is_private_folder(parent)) continue;
     mkdir(folder.c_str(), S_IRWXU);
     if (is_private_folder(folder)) return folder;
