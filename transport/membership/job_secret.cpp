@@ -61,7 +61,7 @@ std::filesystem::path private_folder() {
     mkdir(folder.c_str(), S_IRWXU);
     if (is_private_folder(folder)) return folder;
   }
-  const auto folder = std::filesystem::path("/tmp") / ("troupe-" + user);
+  auto folder = std::filesystem::path("/tmp") / ("troupe-" + user);
   mkdir(folder.c_str(), S_IRWXU);
   if (!is_private_folder(folder))
     throw Error("secret", folder.string() +
