@@ -65,10 +65,12 @@ int overlapped_steps(const Trace& trace) {
   }));
 }
 
-/// Steps in which reducing overlapped the backward pass, over a few schedules that the seeds fix.
+/// Steps in which reducing overlapped the backward pass, over a few schedules that the seeds fix. A single schedule may
+/// have no such step.
 int overlapped_steps(Grain grain, std::int64_t bucket_bytes) {
+  constexpr std::uint64_t kSchedules = 5;
   int overlapped = 0;
-  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
+  for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
     auto runtime = scheduled_runtime(seed, 2);
     const Mirrored strategy(two_places(), {.first_bucket_bytes = bucket_bytes, .bucket_bytes = bucket_bytes});
     const auto trace = std::make_shared<Trace>();
