@@ -263,8 +263,10 @@ TEST_CASE("a prediction uses one version of all parameters while they are set ag
   for (int i = 0; i < 3; ++i)
     threads.emplace_back([&] {
       Predictor predictor(trainer, data.fields());
-      while (!done)
-        for (const auto element : predictor.predict({{"x", row}}).data<float>()) torn += element != 0.0F ? 1 : 0;
+      while (!done) {
+        const auto predicted = predictor.predict({{"x", row}});
+        for (const auto element : predicted.data<float>()) torn += element != 0.0F ? 1 : 0;
+      }
     });
   for (int version = 1; version <= 200; ++version) {
     const auto value = Tensor::from<float>({64, 512}, std::vector<float>(64 * 512, static_cast<float>(version)));
