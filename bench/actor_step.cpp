@@ -20,7 +20,7 @@ ActorStep::ActorStep(const TrainingSpec& spec, const Dataset& data, int replicas
     : data_(data),
       runtime_({.workers = workers, .cpu_devices = replicas}),
       strategy_(make_strategy(runtime_, replicas)),
-      log_(replicas, spec, data.fields()),
+      log_(replicas, spec, data.fields(), {.magnitude = true}),
       plan_(runtime_, in_grain(strategy_->training_plan({spec, data_, 0, log_.sink_inputs()}), grain), make_context()) {
 }
 

@@ -10,6 +10,7 @@
 #include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/transport/rank_sum.hpp"
 

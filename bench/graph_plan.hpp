@@ -4,6 +4,7 @@
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/graph/graph.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::bench {
 

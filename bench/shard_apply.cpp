@@ -40,7 +40,7 @@ void run(std::int64_t elements, int parameters, int repetitions) {
   for (const auto& tensor : {gradients, x, y}) std::ranges::fill(tensor.mutable_data<float>(), 0.0F);
   for (const auto& tensor : tensors) std::ranges::fill(tensor.mutable_data<float>(), 0.0F);
   auto figures =
-      bench::alternate({{"update", [&] { return seconds_of([&] { update.apply(gradients, 0); }); }},
+      bench::alternate({{"update", [&] { return seconds_of([&] { update.apply(gradients, 0, 1); }); }},
                         {"memory",
                          [&] {
                            return seconds_of([&] {

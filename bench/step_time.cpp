@@ -12,6 +12,7 @@
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/regular_file.hpp"
 
 namespace troupe::examples {
 
@@ -12,6 +13,7 @@ class LossFile {
  public:
   explicit LossFile(const std::string& name) : name_(name) {
     if (name.empty()) return;
+    expect_writable_file("losses", name);
     out_.open(name);
     out_.precision(9);
     if (!out_) throw Error("losses", "'" + name + "' cannot be written");

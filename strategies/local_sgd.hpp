@@ -32,6 +32,8 @@ class LocalSgd : public Strategy {
   LocalSgd(std::vector<Place> workers, const std::vector<Place>& servers, LocalSgdOptions options = {},
            ServerOptions server_options = {});
 
+  bool decides_by_replica() const override { return true; }
+  std::optional<bool> equal_copies() const override { return true; }
   Plan training_plan(const PlanRequest& request) const override;
 
  private:

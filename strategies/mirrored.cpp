@@ -41,27 +41,38 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
-/// Returns the sum over the replicas of loss_is_finite, the first of `values`, then the sums of the gradients, the
-/// other values, which the hook computes for each bucket. With atomic_steps, all of them are behind a barrier.
+/// Sums the gradients of the replicas by the hook, in buckets. The first value of the result is the largest magnitude
+/// of these sums and of the sum of the magnitudes of the replicas: a hook may overflow where float32 sums do not. With
+/// atomic_steps, all values are behind a barrier. The states of the hook change if the step is applied.
 std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
                                     std::int64_t replicas) {
-  std::vector<Value> reduced{all_reduce(scale(values[0], 1.0))};
+  std::vector<Value> reduced{values[0]};
+  GradientHook::NextStates next_states;
   const auto buckets = fill_buckets(values.subspan(1), options);
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const auto name = "hook/" + std::to_string(i);
     GraphBuilder::Scope scope(values[0].builder(), name);
-    const auto sums = options.hook->sum(buckets[i], {name, reduced.front(), replicas});
+    const auto sums = options.hook->sum(buckets[i], {name, &next_states, replicas});
     reduced.insert(reduced.end(), sums.begin(), sums.end());
   }
+  reduced.front() = all_reduce(largest_magnitude(values));
+  reduced.front() = largest_magnitude(reduced);
+  set_states(next_states, step_is_finite(reduced.front()));
   return options.atomic_steps ? behind_barrier(reduced, reduced) : reduced;
 }
 
+/// Sums the values of the replicas in buckets; see ReduceGradients. Every bucket carries the largest magnitude of the
+/// values so far. It is computed before the bucket is packed, while the gradients are in the cache.
 std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options) {
-  std::vector<Value> reduced, sums;
-  for (const auto& bucket : fill_buckets(values, options)) {
+  auto magnitude = values.front();
+  std::vector<Value> reduced{magnitude}, sums;
+  for (auto& bucket : fill_buckets(values.subspan(1), options)) {
+    bucket.push_back(magnitude);
+    bucket.back() = magnitude = largest_magnitude(bucket);
     sums.push_back(all_reduce(pack(bucket)));
     const auto of_bucket = unpacked(sums.back(), bucket);
-    reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
+    reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end() - 1);
+    reduced.front() = of_bucket.back();
   }
   return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
 }
@@ -82,10 +93,11 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
     add_replica(plan, request, without_all_reduce(alone), replica_at(0));
     return plan;
   }
-  const auto graph = training_graph(request.spec, request.data.fields(), [&](auto values) {
+  const auto reduce = [&](std::span<const Value> values) {
     return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync())
                          : reduce_in_buckets(values, options_);
-  });
+  };
+  const auto graph = training_graph(request.spec, request.data.fields(), reduce, num_replicas_in_sync());
   Conductor conductor(plan, "gradients", places(), options_.all_reduce);
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;

@@ -32,6 +32,7 @@ class Mirrored : public Strategy {
   explicit Mirrored(const std::vector<Device>& devices, MirroredOptions options = {})
       : Mirrored(places_of(devices), std::move(options)) {}
 
+  std::optional<bool> equal_copies() const override { return true; }
   Plan training_plan(const PlanRequest& request) const override;
 
  private:

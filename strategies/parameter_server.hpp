@@ -48,6 +48,7 @@ class ParameterServer : public Strategy {
   /// The processes, except rank 0, that have workers but neither servers nor places given to set_forward_places(). None
   /// if all workers share each step.
   std::set<int> expendable() const override;
+  std::optional<bool> equal_copies() const override { return true; }
   Plan training_plan(const PlanRequest& request) const override;
 
  private:

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "troupe/actors/plan/place.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"
+#include "troupe/strategies/lifetime_token.hpp"
 #include "troupe/strategies/step/replica.hpp"
 
 namespace troupe {
@@ -16,7 +19,8 @@ namespace troupe {
 /// these headers are public.
 class Strategy {
  public:
-  /// Replica r runs at `places[r]`; several replicas may share a place. Throws Error if `places` is empty.
+  /// Replica r runs at `places[r]`; several replicas may share a place. Throws Error if `places` is empty, or if a
+  /// place has a negative process or device number.
   explicit Strategy(std::vector<Place> places);
   virtual ~Strategy() = default;
 
@@ -27,12 +31,28 @@ class Strategy {
   Replica replica_at(int number) const;
   /// True if every replica computes a part of each training step. False: one replica computes a whole step.
   virtual bool shares_steps() const { return true; }
+  /// True if a replica applies its part of a step although the loss or the gradients of another replica are not finite,
+  /// so that a step may be applied in part. False: all replicas decide together.
+  virtual bool decides_by_replica() const { return false; }
+  /// The replicas whose sinks report the steps of training_plan(): all of them by default. If replicas share steps, a
+  /// step is complete when each of these has reported its part; a fit fails if one has no sink or leaves a step out.
+  virtual std::vector<int> reporting_replicas() const;
+  /// Whether the replicas of training_plan() have equal copies of each parameter whenever no run is in progress. True:
+  /// a run fails to begin if copies are of different versions, and to end if replicas have made different numbers of
+  /// updates. False: a run leaves copies of different versions behind, which a strategy with equal copies refuses until
+  /// ParameterStore::keep() has chosen one. Not set, the default: false for a training plan whose external actors write
+  /// copies of several replicas, true for any other training plan; evaluation and prediction are not checked.
+  virtual std::optional<bool> equal_copies() const { return std::nullopt; }
   /// The number of rows of a training step, for batches of `batch_rows` rows. By default a step is a batch if replicas
   /// share steps, else it has as many rows as the first of num_replicas_in_sync() parts of a batch.
   virtual std::int64_t step_rows(std::int64_t batch_rows) const;
 
+  /// Expires when this strategy is destroyed. A trainer keeps a reference to its strategy.
+  std::weak_ptr<const void> lifetime() const { return lifetime_.watch(); }
+
   /// Sets the places of evaluation and prediction. Empty, the default: the strategy chooses them.
-  void set_forward_places(std::vector<Place> places) { forward_places_ = std::move(places); }
+  /// Throws Error if a place has a negative process or device number.
+  void set_forward_places(std::vector<Place> places);
   /// The places of evaluation and prediction: the places given to set_forward_places(), or those of the replicas if
   /// none were given.
   virtual std::vector<Place> forward_places() const { return forward_places_.empty() ? places_ : forward_places_; }
@@ -54,6 +74,7 @@ class Strategy {
   Plan forward_plan(const PlanRequest& request, const Graph& graph) const;
 
   std::vector<Place> places_, forward_places_;
+  LifetimeToken lifetime_;
 };
 
 /// Places on rank 0, one for each device.

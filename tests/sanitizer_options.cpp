@@ -4,6 +4,10 @@
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:malloc_context_size=8";
 }
+// The C library loses the list of folders that it makes of the variable LOCPATH.
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:__argz_add_sep";
+}
 #elif defined(__SANITIZE_THREAD__)
 extern "C" const char* __tsan_default_options() {
   return "allocator_may_return_null=1";

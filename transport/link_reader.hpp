@@ -29,15 +29,15 @@ class LinkReader {
   std::shared_ptr<Signal> signal_;
 };
 
-/// Passes all frames that have arrived to `take`. Calls `lose` with an error text if the link has failed, or if
-/// receive() or `take` throws.
+/// Passes all frames that have arrived to `take`. Calls `lose` with a failure if the link has failed, or if receive()
+/// or `take` throws.
 template <class Take, class Lose>
 void receive_all(Link& link, const Take& take, const Lose& lose) {
   try {
     while (const auto frame = link.receive()) take(*frame);
-    if (const auto cause = link.failure()) lose(cause->what);
+    if (const auto cause = link.failure()) lose(cause);
   } catch (const std::exception& error) {
-    lose(error.what());
+    lose(std::make_shared<const Failure>(Failure{.kind = FailureKind::part_died, .what = error.what()}));
   }
 }
 

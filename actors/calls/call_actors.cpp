@@ -8,6 +8,7 @@
 #include "troupe/actors/calls/call_frames.hpp"
 #include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/link_reader.hpp"
 
 namespace troupe {
@@ -220,6 +221,7 @@ caf::actor spawn_remote_worker(caf::actor_system& system, int worker, std::share
 
 caf::actor spawn_call_worker(caf::actor_system& system, bool own_thread, std::shared_ptr<const CallFunctions> functions,
                              ReadVariable read, OnCallResult on_result) {
+  const SignalsBlocked blocked;
   return caf::actor_cast<caf::actor>(
       own_thread ? system.spawn<CallWorker, caf::detached>(std::move(functions), std::move(read), std::move(on_result))
                  : system.spawn<CallWorker>(std::move(functions), std::move(read), std::move(on_result)));

@@ -85,6 +85,12 @@ bool BeginCollectiveTask::fire(const Firing& firing) {
   return true;
 }
 
+/// Makes the output of a rank a tensor of `elements` elements. The memory of the step before is used again unless the
+/// number of elements has changed, as it does with the rows of a batch.
+void BeginCollectiveTask::prepare_output(Tensor& output, const Tensor& input, std::int64_t elements) {
+  if (!output || output.elements() != elements) output = Tensor(Shape{elements}, input.dtype(), input.device());
+}
+
 void BeginCollectiveTask::begin_for(const Member& member, const Firing& firing, const Event& ready,
                                     CollectiveStart& start) {
   const bool in_place = form_of(kind_).output == OutputSize::in_place;
@@ -92,9 +98,8 @@ void BeginCollectiveTask::begin_for(const Member& member, const Firing& firing, 
   for (const auto input : member.inputs) {
     const auto& tensor = firing.inputs[input];
     auto& output = start.ranks[input].output;
-    if (!in_place && !output)
-      output = Tensor(Shape{output_elements(kind_, tensor.elements(), member.communicator->size())}, tensor.dtype(),
-                      tensor.device());
+    if (!in_place)
+      prepare_output(output, tensor, output_elements(kind_, tensor.elements(), member.communicator->size()));
     parts_.push_back({tensor, output, ready});
   }
   const auto work = member.communicator->begin(kind_, parts_, 0);

@@ -62,6 +62,7 @@ class BeginCollectiveTask final : public Task {
 
  private:
   const std::shared_ptr<CollectiveStart>& unused_start();
+  static void prepare_output(Tensor& output, const Tensor& input, std::int64_t elements);
   void begin_for(const Member& member, const Firing& firing, const Event& ready, CollectiveStart& start);
   void give_up(CollectiveStart& start);
 

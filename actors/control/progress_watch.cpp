@@ -30,9 +30,22 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
   }
   // No executor that is watched (ExecutorStatus::watched) has a firing due: the run has not begun, or only actors of
   // the user and proxies of other processes have not finished it. The run has stalled if no executor has moved within
-  // the limit; the first executor is then named.
-  if (stalled == nullptr && !any_moved && !executors_.empty()) stalled = executors_.front().status;
+  // the limit. The first executor that has not finished the run is then named, or the first one if all have.
+  if (stalled == nullptr && !any_moved && !executors_.empty()) {
+    const auto unfinished =
+        std::ranges::find_if(executors_, [](const Progress& executor) { return !executor.finished; });
+    stalled = (unfinished == executors_.end() ? executors_.front() : *unfinished).status;
+  }
   return stalled == nullptr ? std::nullopt : std::optional(stalled->name);
+}
+
+std::optional<ProgressWatch::Running> ProgressWatch::longest_running() const {
+  std::optional<Running> longest;
+  for (const auto& [status, firings, finished, since] : executors_) {
+    const auto* task = status->running.load(std::memory_order_relaxed);
+    if (task != nullptr && since && (!longest || *since < longest->since)) longest = {*task, *since};
+  }
+  return longest;
 }
 
 }  // namespace troupe

@@ -21,10 +21,18 @@ class ProgressWatch {
   void begin(const std::vector<const ExecutorStatus*>& statuses);
   /// Returns the name of the first executor that is watched (ExecutorStatus::watched), has not finished the run, and
   /// has completed no firing for more than `limit`. If there is none, but no executor at all has moved for that long,
-  /// returns the name of the first one. Otherwise returns nothing. Progress is noticed only by calls of this function:
-  /// the time of an executor begins at the first call after begin(), and anew at each call while some executor waits
-  /// for an event outside the plan. Allocates no memory unless an executor has stalled.
+  /// returns the name of the first one that has not finished the run, or of the first one if all have. Otherwise
+  /// returns nothing. Progress is noticed only by calls of this function: the time of an executor begins at the first
+  /// call after begin(), and anew at each call while some executor waits for an event outside the plan. Allocates no
+  /// memory unless an executor has stalled.
   std::optional<std::string> stalled(std::chrono::milliseconds limit, Clock::time_point now = Clock::now());
+  /// The task that an executor has been running for longest, and the time since the executor's last progress; see
+  /// stalled(). Nothing if no executor runs a task.
+  struct Running {
+    std::string task;
+    Clock::time_point since;
+  };
+  std::optional<Running> longest_running() const;
 
  private:
   /// The progress of an executor as stalled() last saw it. `since` is the time of the last call of stalled() that was

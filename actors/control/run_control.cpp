@@ -28,9 +28,11 @@ bool RunOutcome::end(const RunEnd& end) {
   return true;
 }
 
-void RunOutcome::forbid_runs(const FailurePtr& failure) {
+bool RunOutcome::forbid_runs(const FailurePtr& failure) {
   std::lock_guard lock(mutex_);
-  if (!forbidden_) forbidden_ = failure;
+  if (forbidden_) return false;
+  forbidden_ = failure;
+  return true;
 }
 
 bool RunOutcome::close() {
@@ -60,6 +62,11 @@ void RunOutcome::call_back() {
 RunEnd RunOutcome::last() const {
   std::lock_guard lock(mutex_);
   return end_;
+}
+
+FailurePtr RunOutcome::final_failure() const {
+  std::lock_guard lock(mutex_);
+  return end_.failure ? end_.failure : forbidden_;
 }
 
 bool RunOutcome::settled() const {

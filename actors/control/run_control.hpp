@@ -33,13 +33,16 @@ class RunOutcome {
   /// If no run is in progress, returns false and keeps the outcome of the last run; a failure in `end` then forbids
   /// further runs.
   bool end(const RunEnd& end);
-  /// Forbids further runs because of a failure; an earlier failure is kept. The last run keeps its outcome.
-  void forbid_runs(const FailurePtr& failure);
+  /// Forbids further runs because of a failure; an earlier failure is kept. The last run keeps its outcome. Returns
+  /// false if a failure forbade further runs before.
+  bool forbid_runs(const FailurePtr& failure);
   /// Called when the plan is destroyed: end() returns false from now on, and the function set by on_over() is called no
   /// more once close() has returned. Returns false if close() was called before.
   bool close();
 
   RunEnd last() const;
+  /// Returns the failure after which no run can follow: that of the last run, or a later one. Null if there is none.
+  FailurePtr final_failure() const;
   bool running() const { return last().phase == RunPhase::running; }
   /// True if a failure changes nothing any more: after close(), or after a run that has failed.
   bool settled() const;
@@ -90,8 +93,8 @@ class RunControl {
   virtual void start(const RunInfo& run) = 0;
   /// Ends the run early, all sources at the same step. Does nothing if no run is in progress.
   virtual void stop() = 0;
-  /// Ends the run in progress, if there is one, with this failure, without waiting for the actors. No run can follow.
-  /// Does nothing after close() or a failed run.
+  /// Ends the run in progress, if there is one, with this failure, without waiting for the actors. No run can follow,
+  /// in no process. Does nothing after close() or a failed run.
   virtual void give_up(const FailurePtr& failure) = 0;
   /// Called when the plan is destroyed. Later reports of the plan's parts are ignored.
   virtual void close() = 0;
@@ -101,6 +104,9 @@ class RunControl {
   bool drained() const { return outcome_.last().drained; }
   bool stopped() const { return outcome_.last().stopped; }
   FailurePtr failure() const { return outcome_.last().failure; }
+  FailurePtr final_failure() const { return outcome_.final_failure(); }
+  /// Whether the run in progress has begun for the parts of this process: rank 0 has ordered them to prepare for it.
+  virtual bool has_begun() const { return true; }
   /// Processes that took no part in the last run, or left it before its end. Empty in ranks other than 0.
   virtual std::vector<int> absent() const { return {}; }
   /// Waits until no run is in progress, at most for `limit`. Returns whether none is in progress.

@@ -35,7 +35,8 @@ int RunCoordinator::add(Part part) {
 }
 
 int RunCoordinator::join(Post post, bool has_sources) {
-  return add({std::move(post), has_sources});
+  // In a job of several processes, this process has rank 0 and one part. In one process, part i stands for process i.
+  return add({.post = std::move(post), .has_sources = has_sources, .process = local_parts_++});
 }
 
 int RunCoordinator::join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
@@ -43,6 +44,7 @@ int RunCoordinator::join_remote(Post post, std::function<void(const RunEnd&)> po
   return add({.post = std::move(post),
               .has_sources = has_sources,
               .process = process,
+              .is_remote = true,
               .attendance = attendance,
               .post_end = std::move(post_end)});
 }
@@ -108,7 +110,7 @@ void RunCoordinator::owner_left(int part) {
   const Handling handling(*this);
   parts_[part].left = true;
   prepare_if_ready();
-  if (outcome_.running()) fail(left_early(*parts_[part].process));
+  if (outcome_.running()) fail(left_early(parts_[part].process));
 }
 
 void RunCoordinator::lose(int part) {
@@ -133,14 +135,14 @@ bool RunCoordinator::all_ready() {
     if (part.lost || part.attendance == Attendance::late_comer) continue;
     const bool needed = part.attendance == Attendance::needed;
     if (needed && part.left) {
-      fail(left_early(*part.process));
+      fail(left_early(part.process));
       return false;
     }
     if (needed && part.asked && *part.asked != order_.info) {
-      fail(other_run(*part.process, *part.asked, order_.info));
+      fail(other_run(part.process, *part.asked, order_.info));
       return false;
     }
-    ready = ready && part.wired && (!part.process || part.asked);
+    ready = ready && part.wired && (!part.is_remote || part.asked);
   }
   return ready;
 }
@@ -150,7 +152,7 @@ bool RunCoordinator::all_ready() {
 /// runs.
 void RunCoordinator::choose_parts() {
   for (auto& part : parts_) {
-    part.in_run = !part.lost && part.wired && (!part.process || part.asked);
+    part.in_run = !part.lost && part.wired && (!part.is_remote || part.asked);
     if (part.in_run && part.attendance == Attendance::late_comer) part.attendance = Attendance::expected;
   }
   order_.absent = absent_parts();
@@ -160,10 +162,9 @@ void RunCoordinator::choose_parts() {
 /// the last one counts.
 std::vector<int> RunCoordinator::absent_parts() const {
   std::set<int> absent;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const auto process = parts_[i].process.value_or(static_cast<int>(i));
-    absent.erase(process);
-    if (!parts_[i].in_run) absent.insert(process);
+  for (const auto& part : parts_) {
+    absent.erase(part.process);
+    if (!part.in_run) absent.insert(part.process);
   }
   return {absent.begin(), absent.end()};
 }
@@ -239,7 +240,7 @@ void RunCoordinator::give_up(const FailurePtr& failure) {
   const Handling handling(*this);
   if (outcome_.settled()) return;
   if (outcome_.running()) return fail(failure);
-  outcome_.forbid_runs(failure);
+  if (!outcome_.forbid_runs(failure)) return;
   post(AbortRun{failure});
   // The SpawnedPlan in another process may have started the next run already. This failure ends that run.
   post_end({Phase::failed, failure});

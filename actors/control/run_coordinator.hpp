@@ -62,8 +62,9 @@ class RunCoordinator final : public RunControl {
     bool finished = false;  // all actors of the part have finished the run
     bool lost = false;
     bool in_run = false;
+    int process = 0;
     // Only for a part of another process:
-    std::optional<int> process = {};
+    bool is_remote = false;
     Attendance attendance = Attendance::needed;
     std::function<void(const RunEnd&)> post_end = {};
     std::optional<RunInfo> asked = {};
@@ -104,6 +105,7 @@ class RunCoordinator final : public RunControl {
   mutable std::mutex mutex_;
   OrderQueue orders_;
   std::vector<Part> parts_;
+  int local_parts_ = 0;
   FailurePtr failure_;
   PrepareRun order_;
   Stage stage_ = Stage::assembling;

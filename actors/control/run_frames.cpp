@@ -1,5 +1,9 @@
 #include "troupe/actors/control/run_frames.hpp"
 
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/bytes.hpp"
 
@@ -83,7 +87,19 @@ RunWord word_of(const IncomingFrame& frame) {
   return static_cast<RunWord>(word);
 }
 
+namespace {
+
+/// Throws Error unless the frame has one of these words.
+void expect_word(const IncomingFrame& frame, std::initializer_list<RunWord> words, const std::string& content) {
+  const auto word = word_of(frame);
+  if (std::ranges::find(words, word) == words.end())
+    throw Error("run", "message " + std::to_string(static_cast<int>(word)) + " of a run control carries no " + content);
+}
+
+}  // namespace
+
 RunInfo run_of(const IncomingFrame& frame) {
+  expect_word(frame, {RunWord::asked}, "run");
   const auto bytes = frame.payload->tensor();
   ByteReader reader(bytes_in(bytes), "run");
   const auto run = read_run(reader);
@@ -92,6 +108,7 @@ RunInfo run_of(const IncomingFrame& frame) {
 }
 
 FailurePtr failure_of(const IncomingFrame& frame) {
+  expect_word(frame, {RunWord::abort, RunWord::over, RunWord::failed, RunWord::give_up}, "failure");
   return failure_of(frame.payload->tensor());
 }
 
@@ -122,9 +139,10 @@ RunEnd end_of(const IncomingFrame& frame) {
   end.phase = (flags & kFailed) != 0 ? RunPhase::failed : RunPhase::done;
   end.drained = (flags & kDrained) != 0;
   end.stopped = (flags & kStopped) != 0;
-  if (frame.payload->bytes() > 0) end.failure = failure_of(frame);
+  if (frame.payload->bytes() > 0) end.failure = failure_of(frame.payload->tensor());
   if ((end.phase == RunPhase::failed) != (end.failure != nullptr))
     throw Error("run", end.failure ? "a run that has not failed has a failure" : "a run has failed without a failure");
+  expect_word(frame, {RunWord::over}, "end of a run");
   return end;
 }
 

@@ -38,7 +38,8 @@ Frame frame_of(RunWord word, const FailurePtr& failure);
 /// Returns the RunWord of a frame. Throws Error if the frame is not of type FrameType::control or has no RunWord.
 RunWord word_of(const IncomingFrame& frame);
 // The next four functions decode frames: order_of() an order, end_of() `over`, run_of() `asked`, and failure_of() a
-// frame with a failure, such as `failed` or `give_up`. They throw Error if the frame is damaged.
+// frame with a failure: `abort`, `over`, `failed` or `give_up`. They throw Error if the frame is damaged, or has
+// another RunWord.
 
 RunOrder order_of(const IncomingFrame& frame);
 RunEnd end_of(const IncomingFrame& frame);

@@ -9,8 +9,11 @@ namespace troupe {
 
 namespace {
 
-FailurePtr cut_off(int process, const std::string& why) {
-  return failure_of_process(process, "[run] process " + std::to_string(process) + " died or was cut off: " + why);
+/// Returns the failure of a run whose link to `process` has failed: the cause itself if it names a lost process.
+FailurePtr cut_off(int process, const FailurePtr& why) {
+  if (why->rank >= 0 && why->kind == FailureKind::part_died) return why;
+  return failure_of_process(process, "[run] process " + std::to_string(process) + " died or was cut off: " + why->what,
+                            why);
 }
 
 }  // namespace
@@ -33,12 +36,14 @@ void RunFollower::leave(int) {
 }
 
 void RunFollower::post(const RunOrder& order) {
+  if (std::holds_alternative<PrepareRun>(order)) begun_ = true;
   std::lock_guard lock(mutex_);
   if (post_) post_(order);
 }
 
 void RunFollower::start(const RunInfo& run) {
   outcome_.begin();
+  begun_ = false;
   link_->send(frame_of(RunWord::asked, run));
   // The link may have failed between runs, when receive() reports no failure. This call then fails the run.
   receive();
@@ -51,9 +56,11 @@ void RunFollower::stop() {
 void RunFollower::give_up(const FailurePtr& failure) {
   if (outcome_.settled()) return;
   post(AbortRun{failure});
-  if (!outcome_.running()) return outcome_.forbid_runs(failure);
+  const bool running = outcome_.running();
+  // Between two runs, rank 0 passes the failure on to the other processes, which may have started the next run.
+  if (!running && !outcome_.forbid_runs(failure)) return;
   link_->send(frame_of(RunWord::give_up, failure));
-  end({Phase::failed, failure});
+  if (running) end({Phase::failed, failure});
 }
 
 void RunFollower::close() {
@@ -66,7 +73,7 @@ void RunFollower::receive() {
   const auto take = [this](const IncomingFrame& frame) {
     word_of(frame) == RunWord::over ? end(end_of(frame)) : post(order_of(frame));
   };
-  const auto lose = [this](const std::string& why) {
+  const auto lose = [this](const FailurePtr& why) {
     if (outcome_.running()) give_up(cut_off(0, why));
   };
   receiving_.call([&] { receive_all(*link_, take, lose); });
@@ -94,7 +101,7 @@ struct RemotePart::State {
     });
   }
 
-  void lose(const std::string& why) {
+  void lose(const FailurePtr& why) {
     gone = true;
     expendable() ? lose_part() : coordinator->give_up(cut_off(process, why));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -27,6 +28,7 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void stop() override;
   void give_up(const FailurePtr& failure) override;
   void close() override;
+  bool has_begun() const override { return begun_; }
 
   void wired(int) override { link_->send(frame_of(RunWord::wired)); }
   void prepared(int, std::int64_t end_step) override { link_->send(frame_of(RunWord::prepared, end_step)); }
@@ -45,6 +47,7 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   // Calls of receive() may nest: at the end of a run receive() calls the function set by on_over(), which may call
   // start(), which calls receive().
   OneAtATime receiving_;
+  std::atomic<bool> begun_ = false;
   std::mutex mutex_;
   Post post_;
 };

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "troupe/actors/threads/thread_pinning.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -18,6 +19,7 @@ std::span<const std::int32_t> EpochOrder::of(std::int64_t epoch) {
 void EpochOrder::draw_ahead(std::int64_t epoch) {
   if (!data_.is_shuffled() || data_.rows() > kMostDrawnAhead) return;
   try {
+    const SignalsBlocked blocked;
     next_ = std::async(std::launch::async, [this, epoch] {
       // A new thread inherits the core binding of the thread that made it, and would compete with that thread for the
       // core.

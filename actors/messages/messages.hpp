@@ -25,7 +25,7 @@
 //   supervisor -> all        Wire, PrepareRun      answered by Prepared
 //   supervisor -> sources    StartSources, PauseSources, RunUntil
 //   producer   -> consumer   TensorReady, DataEnded
-//   consumer   -> producer   CreditReturned
+//   consumer   -> producer   CreditReturned, ConsumerLost
 //   all        -> supervisor Prepared, StepFailed, SourcePaused, RunFinished, AbortRun
 //   SpawnedPlan -> all       Describe (answered by lines in a stall report)
 //   supervisor or SpawnedPlan -> all   Stop
@@ -77,7 +77,8 @@ struct CreditReturned {
   std::uint64_t generation = 0;
   /// The slot may be overwritten once this event is done.
   Event last_use = {};
-  /// True: the consumer has not used the tensor, because another input that the consumer needs was lost.
+  /// True: the consumer has not used the tensor, because another input that the consumer needs was lost, or because the
+  /// consumer itself was lost.
   bool refused = false;
 };
 
@@ -87,6 +88,15 @@ struct DataEnded {
   Stamp stamp;
   /// True: the process of the producer was lost before the end of the data.
   bool lost = false;
+};
+
+/// The process of a consumer takes no part in a run, or was lost in it: the consumer returns every further tensor of
+/// the run unused.
+struct ConsumerLost {
+  std::uint32_t output = 0;
+  std::uint32_t consumer = 0;  ///< number of the consumer among the consumers of the output
+  std::uint64_t generation = 0;
+  std::uint64_t run = 0;
 };
 
 struct ConsumerPort {
@@ -285,6 +295,7 @@ TROUPE_MESSAGE(CallOrdered)
 TROUPE_MESSAGE(CallEnded)
 TROUPE_MESSAGE(WorkerJoined)
 TROUPE_MESSAGE(WorkerLost)
+TROUPE_MESSAGE(ConsumerLost)
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 #undef TROUPE_MESSAGE

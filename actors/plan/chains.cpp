@@ -137,7 +137,6 @@ Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies) {
 }
 
 Grouping chains(const Plan& plan, const Dependencies& dependencies) {
-  if (plan.actors.size() > Reachability::kMostActors) return every_actor_alone(plan, dependencies);
   return ChainCover(plan, dependencies).cover();
 }
 

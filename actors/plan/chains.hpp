@@ -30,7 +30,7 @@ Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies);
 ///
 /// A small op takes no longer to run than to hand to another thread. A small op joins the chain of an op that it
 /// follows, even if another op of this chain could run at the same time. Actors for which can_contract() is false are
-/// groups of their own. In plans with more than Reachability::kMostActors actors, every actor is a group of its own.
+/// groups of their own. Throws Error if the plan has more than Reachability::kMostActors actors.
 Grouping chains(const Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
 
 namespace troupe {
 
 namespace {
+
+/// The most slots of an edge. Every slot may hold a tensor.
+constexpr std::int32_t kMostSlots = 1 << 16;
 
 [[noreturn]] void refuse(const PlanActor& actor, const std::string& why) {
   throw Error("plan", "'" + actor.name + "' " + why);
@@ -180,6 +185,15 @@ void check_expendable(const Plan& plan) {
       refuse(actor, "is a source, and so cannot be in an expendable process");
 }
 
+/// Checks that no two actors have one name: names identify actors in errors, stall reports and recordings.
+void check_names(const Plan& plan) {
+  std::set<std::string_view> names;
+  for (const auto& actor : plan.actors) {
+    if (!names.insert(actor.name).second)
+      throw Error("plan", "two actors have the name '" + actor.name + "': give each a name of its own");
+  }
+}
+
 }  // namespace
 
 bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
@@ -189,15 +203,21 @@ bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
 }
 
 void check_plan(const Plan& plan) {
+  if (plan.actors.empty()) throw Error("plan", "has no actors");
   if (plan.segments.empty()) throw Error("plan", "has no segments: choose a grain first (split, chain or fuse)");
   for (const auto& edge : plan.edges) {
     if (edge.consumers.empty()) throw Error("plan", "edge '" + edge.name + "' has no consumer");
     if (edge.initial_tokens < 0 || edge.capacity < std::max(1, edge.initial_tokens))
       throw Error("plan", "edge '" + edge.name + "' cannot have " + std::to_string(edge.capacity) + " slots and " +
                               std::to_string(edge.initial_tokens) + " tokens");
+    if (edge.capacity > kMostSlots)
+      throw Error("plan", "edge '" + edge.name + "' can have at most " + std::to_string(kMostSlots) + " slots, not " +
+                              std::to_string(edge.capacity));
   }
   for (const auto& actor : plan.actors) {
+    expect_name("plan", "an actor", actor.name, kMaxMadeNameBytes);
     if (actor.place.process < 0) refuse(actor, "cannot be in process " + std::to_string(actor.place.process));
+    if (actor.place.device.index < 0) refuse(actor, "cannot be on " + to_string(actor.place.device));
     if (actor.role == ActorRole::op && actor.task.kind == "op" && !actor.make_task && !actor.task.call)
       refuse(actor, "is an op but does not say which");
     const bool external = actor.role == ActorRole::external;
@@ -210,6 +230,7 @@ void check_plan(const Plan& plan) {
     if (actor.role == ActorRole::collective) check_collective(plan, actor);
     check_in_place(plan, actor);
   }
+  check_names(plan);
   ParameterUse(plan).check();
   check_expendable(plan);
 }

@@ -43,6 +43,19 @@ void expect_own_gpus(const std::vector<Place>& ranks) {
   }
 }
 
+/// Throws Error if a gather of `ranks` ranks has a result for another number of them, because the graph was built for
+/// another number of replicas. Sizes that follow from the batch are not known.
+void expect_result_of_ranks(const PlanActor& collective, std::size_t ranks) {
+  const auto kind = collective_kind_of(collective.task.attributes.text("collective"));
+  const auto& input = collective.inputs.at(0).info;
+  const auto& result = collective.outputs[0].info;
+  if (form_of(kind).output != OutputSize::gathered || input.shape.has_batch() || result.shape.has_batch()) return;
+  if (result.shape.elements() != output_elements(kind, input.shape.elements(), static_cast<int>(ranks)))
+    throw Error("conductor", "'" + collective.name + "' gathers " + to_string(input) + " of " + std::to_string(ranks) +
+                                 " ranks, but its result is " + to_string(result) + ": build the graph for " +
+                                 std::to_string(ranks) + " replicas");
+}
+
 }  // namespace
 
 Conductor::Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks, AllReduceAlgorithm all_reduce)
@@ -130,6 +143,8 @@ void Conductor::finish() {
       throw Error("conductor", "collective " + std::to_string(index) + " is known to " +
                                    std::to_string(collectives_[index].size()) + " of " + std::to_string(ranks_.size()) +
                                    " ranks");
+  for (const auto& collective : collectives_)
+    for (const auto& part : collective) expect_result_of_ranks(plan_.actors[part.actor], ranks_.size());
   std::set<int> processes;
   for (const auto& place : ranks_) processes.insert(place.process);
   for (auto process : processes) {

@@ -26,7 +26,7 @@ class Conductor {
   /// computes it in the tensor of that input. All ranks must add the same indices.
   ActorId add(CollectiveKind kind, int index, int rank, const TensorInfo& info);
   /// Adds the conductors. The first input of every collective must be connected before. Throws Error if a rank has not
-  /// added one of the collectives.
+  /// added one of the collectives, or a gather has a result for another number of ranks.
   void finish();
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <utility>
 
 namespace troupe {
 
@@ -19,6 +20,32 @@ bool feeds_collective(const Plan& plan, const PlanActor& actor) {
       if (plan.actors[consumer.actor].role == ActorRole::collective) return true;
   }
   return false;
+}
+
+/// True if all outputs of the actor are scalars, at least one of them is read, and all readers are in `actors`.
+bool has_scalars_for(const Plan& plan, const PlanActor& actor, const std::vector<bool>& actors) {
+  bool is_read = false;
+  for (const auto& output : actor.outputs) {
+    if (output.info.shape.rank() > 0) return false;
+    if (output.edge == kNone) continue;
+    for (const auto& consumer : plan.edges[output.edge].consumers) {
+      if (!actors[static_cast<std::size_t>(consumer.actor)]) return false;
+      is_read = true;
+    }
+  }
+  return is_read;
+}
+
+/// For each actor: true if a collective reads its output, or if its outputs are scalars that only such actors read,
+/// such as the largest magnitude of a bucket.
+std::vector<bool> feeding_collectives(const Plan& plan) {
+  std::vector<bool> feeding;
+  for (const auto& actor : plan.actors) feeding.push_back(feeds_collective(plan, actor));
+  // Readers mostly follow in the order of the plan, so that few passes are needed.
+  for (bool changed = true; std::exchange(changed, false);)
+    for (auto i = plan.actors.size(); i-- > 0;)
+      if (!feeding[i] && has_scalars_for(plan, plan.actors[i], feeding)) feeding[i] = changed = true;
+  return feeding;
 }
 
 /// The output with which the consumer overwrites this input in place; null if there is no such output or no actor reads
@@ -69,9 +96,10 @@ Dependencies::Dependencies(const Plan& plan) : followers_(plan.actors.size()) {
       if (!to_itself(actor))
         add(plan, {actor, edge.producer, edge_id, Dependency::Kind::credit, edge.capacity - edge.initial_tokens});
   }
-  // Among actors without an order between them, those whose output a collective reads come first, then those that were
-  // added earlier.
-  order_ = order_by([&](ActorId actor) { return std::pair(!feeds_collective(plan, plan.actors[actor]), actor); });
+  // Among actors without an order between them, those that feed collectives come first, then those that were added
+  // earlier.
+  const auto feeding = feeding_collectives(plan);
+  order_ = order_by([&](ActorId actor) { return std::pair(!feeding[static_cast<std::size_t>(actor)], actor); });
 }
 
 void Dependencies::add(const Plan& plan, const Dependency& dependency) {

@@ -19,8 +19,9 @@ std::string to_string(Grain grain);
 Grain parse_grain(const std::string& name);
 
 /// Groups the actors of a plan into segments; drops an earlier grouping. Throws Error that names a cycle if the actors
-/// have no order because a cycle of dependencies carries no token. CheckedPlan proves the grouped plan live. An
-/// executor is an actor that runs segments, on one thread at a time.
+/// have no order because a cycle of dependencies carries no token, or if the grain is `per_op` or `chains` and the plan
+/// has more than Reachability::kMostActors actors. CheckedPlan proves the grouped plan live. An executor is an actor
+/// that runs segments, on one thread at a time.
 ///
 /// - per_op: every actor is a segment. On the host every segment has its own executor, except that the conductors of a
 ///   process, which begin its collectives, share one.

@@ -141,7 +141,7 @@ class Lowering {
       connect_input(actor, node.inputs[i], in_place);
     }
     if (!has_input_without_tokens(plan_, plan_.actors[actor]) && !options_.inputs.empty())
-      plan_.connect(step_feeder(), actor);
+      plan_.connect(step_feeder(), actor, options_.capacity);
   }
 
   /// The feeder with the smallest tensors, which tells an op when a step begins.

@@ -4,11 +4,11 @@
 #include <iomanip>
 #include <map>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/text_stream.hpp"
 
 namespace troupe {
 
@@ -155,7 +155,7 @@ std::string bytes_text(std::size_t bytes) {
   constexpr std::size_t kKibi = 1024;
   if (bytes < kKibi) return std::to_string(bytes) + " B";
   const bool is_large = bytes >= kKibi * kKibi;
-  std::ostringstream out;
+  TextStream out;
   out << std::fixed << std::setprecision(1)
       << static_cast<double>(bytes) / static_cast<double>(is_large ? kKibi * kKibi : kKibi)
       << (is_large ? " MiB" : " KiB");
@@ -269,7 +269,7 @@ class DotWriter {
   const Plan& plan_;
   PlanPicture picture_;
   bool numbered_;
-  std::ostringstream out_;
+  TextStream out_;
 };
 
 }  // namespace

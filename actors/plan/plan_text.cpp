@@ -1,6 +1,6 @@
 #include "troupe/actors/plan/plan_text.hpp"
 
-#include <sstream>
+#include "troupe/ops/core/text_stream.hpp"
 
 namespace troupe {
 
@@ -48,7 +48,7 @@ void write_parameter(std::ostream& out, const PlanParameter& parameter) {
 }  // namespace
 
 std::string to_text(const Plan& plan) {
-  std::ostringstream out;
+  TextStream out;
   for (const auto& actor : plan.actors) write_actor(out, plan, actor);
   for (const auto& parameter : plan.parameters) write_parameter(out, parameter);
   for (const auto& communicator : plan.communicators)

@@ -1,5 +1,9 @@
 #include "troupe/actors/plan/reachability.hpp"
 
+#include <string>
+
+#include "troupe/ops/core/error.hpp"
+
 namespace troupe {
 
 namespace {
@@ -12,6 +16,13 @@ std::vector<std::vector<ActorId>> successors(std::size_t actors, const std::vect
 }
 
 }  // namespace
+
+Reachability::Reachability(std::size_t actors) : actors_(actors), words_(actors / 64 + 1) {
+  if (actors > kMostActors)
+    throw Error("plan", "has " + std::to_string(actors) + " actors, and the grains per-op and chains take at most " +
+                            std::to_string(kMostActors) + ": choose the grain fused");
+  bits_.resize(actors * words_, 0);
+}
 
 Reachability::Reachability(std::size_t actors, const std::vector<ActorId>& order, const std::vector<Succession>& edges)
     : Reachability(actors) {

@@ -16,11 +16,12 @@ using Succession = std::pair<ActorId, ActorId>;
 /// from the first.
 class Reachability {
  public:
-  /// The largest number of actors for which a plan is analyzed by such a table, which then takes about 8 MiB.
-  static constexpr std::size_t kMostActors = 8192;
+  /// The largest number of actors for which a plan is analyzed by such a table, which then takes 128 MiB.
+  static constexpr std::size_t kMostActors = 32'768;
 
   /// Marks every pair that is joined by a path of at least one edge. `order` must be a topological order; actors that
-  /// are missing from `order` reach nothing. Edges of an actor to itself do not count.
+  /// are missing from `order` reach nothing. Edges of an actor to itself do not count. Throws Error if there are more
+  /// than kMostActors actors.
   Reachability(std::size_t actors, const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 
   /// Marks every pair that is joined by a path of exactly one edge of `across` and any number of edges of `edges`.
@@ -32,7 +33,7 @@ class Reachability {
   bool reaches(ActorId from, ActorId to) const { return (row(from)[word(to)] >> bit(to) & 1) != 0; }
 
  private:
-  explicit Reachability(std::size_t actors) : actors_(actors), words_(actors / 64 + 1), bits_(actors * words_, 0) {}
+  explicit Reachability(std::size_t actors);
 
   static std::size_t word(ActorId actor) { return static_cast<std::size_t>(actor) / 64; }
   static unsigned bit(ActorId actor) { return static_cast<unsigned>(actor) % 64; }

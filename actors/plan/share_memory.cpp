@@ -127,10 +127,12 @@ class MemorySharing {
   bool is_part(const PlanInput& input, EdgeId pack) const {
     const auto& edge = plan_.edges[input.edge];
     const bool whole = input.byte_offset == 0 && bytes_of(input.info, plan_.max_rows) == bytes_of(plan_, input.edge);
-    // The part must have no other reader, since an actor may change the pack in place.
-    return whole && edge.consumers.size() == 1 && std::ranges::binary_search(stored_, input.edge) &&
-           !is_in_place(input.edge) && lie_together(plan_, input.edge, pack) &&
-           are_over_before_next(dependencies_.returners(pack), edge.producer);
+    // Every other reader must be over before the pack exists, since an actor may change the pack in place.
+    const auto packer = plan_.edges[pack].producer;
+    const auto over_before_pack = [&](ActorId reader) { return reader == packer || order_.before(reader, packer); };
+    return whole && std::ranges::all_of(dependencies_.returners(input.edge), over_before_pack) &&
+           std::ranges::binary_search(stored_, input.edge) && !is_in_place(input.edge) &&
+           lie_together(plan_, input.edge, pack) && are_over_before_next(dependencies_.returners(pack), edge.producer);
   }
 
   bool are_over_before_next(const std::vector<ActorId>& readers, ActorId producer) const {
@@ -165,7 +167,6 @@ class MemorySharing {
 }  // namespace
 
 void share_memory(Plan& plan, const Dependencies& dependencies) {
-  if (plan.actors.size() > Reachability::kMostActors) return;
   MemorySharing sharing(plan, dependencies);
   sharing.place_parts();
   sharing.share_buffers();

@@ -14,8 +14,8 @@ namespace troupe {
 ///
 /// An edge keeps memory of its own if it has several slots or initial tokens, if its tensor is a parameter or
 /// overwrites an input in place, if it is smaller than 4 KiB and no input of a packing op, or if it leads to or from
-/// another process or an external actor (ActorRole::external), which may fire by another rule. A plan with more than
-/// Reachability::kMostActors actors is left unchanged. The plan must have segments and no shared buffers.
+/// another process or an external actor (ActorRole::external), which may fire by another rule. The plan must have
+/// segments and no shared buffers. Throws Error if the plan has more than Reachability::kMostActors actors.
 void share_memory(Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

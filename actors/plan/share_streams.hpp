@@ -5,9 +5,8 @@
 namespace troupe {
 
 /// Lets segments on a device that follow each other launch their work on one stream, which keeps their order without
-/// events. Segments share a stream if they run on the same executor and belong to one chain (chains.hpp). In plans with
-/// more than Reachability::kMostActors actors every actor is a chain of its own, so no segments share a stream. Actors
-/// with Pacing::source run ahead of the others and keep streams of their own. So do collectives and all other actors
+/// events. Segments share a stream if they run on the same executor and belong to one chain (chains.hpp). Actors with
+/// Pacing::source run ahead of the others and keep streams of their own. So do collectives and all other actors
 /// for which can_contract() (chains.hpp) is false. Fills in PlanSegment::stream. `dependencies` are those of the plan
 /// before it was grouped.
 ///

@@ -2,22 +2,18 @@
 
 #include <algorithm>
 
+#include "troupe/actors/ports/sent_tensors.hpp"
+
 namespace troupe {
-
-namespace {
-
-std::span<const std::byte> memory_of(const Tensor& tensor) {
-  return tensor ? std::span<const std::byte>(tensor.address(), tensor.bytes()) : std::span<const std::byte>();
-}
-
-bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-}
-
-}  // namespace
 
 void HeldArrivals::add(std::uint32_t input, const Arrival& arrival) {
   held_.push_back({{input, arrival.slot}, memory_of(arrival.tensor)});
+}
+
+std::span<const std::byte> HeldArrivals::sent_memory(std::uint32_t input, const Arrival& arrival) const {
+  for (const auto& held : held_)
+    if (held.input == input && held.slot == arrival.slot && held.sent) return held.memory;
+  return {};
 }
 
 bool HeldArrivals::remove(std::uint32_t input, const Arrival& arrival) {

@@ -20,10 +20,13 @@ class HeldArrivals {
   };
 
   bool empty() const { return held_.empty(); }
+  std::size_t size() const { return held_.size(); }
   void add(std::uint32_t input, const Arrival& arrival);
   /// Removes the tensor of `arrival`, which the caller then returns to its producer. Returns false if the actor did not
   /// hold the tensor.
   bool remove(std::uint32_t input, const Arrival& arrival);
+  /// The memory of the tensor of `arrival` if note_sent() has marked it, else no bytes.
+  std::span<const std::byte> sent_memory(std::uint32_t input, const Arrival& arrival) const;
   /// Marks the held tensors whose memory overlaps the memory of `sent`, a tensor that the actor sends. The actor cannot
   /// return a marked tensor before the consumers have returned `sent`. Does nothing if `sent` is null.
   void note_sent(const Tensor& sent);

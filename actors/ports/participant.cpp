@@ -19,6 +19,7 @@ caf::behavior Participant::make_behavior() {
       [this](TensorReady& ready) { accept(ready); },
       [this](const CreditReturned& returned) { accept(returned); },
       [this](const DataEnded& ended) { accept(ended); },
+      [this](const ConsumerLost& lost) { accept(lost); },
       [this](const WorkCompleted& completed) { accept(completed); },
       [this](Wire& order) { wire(order); },
       [this](const PrepareRun& order) { prepare(order); },

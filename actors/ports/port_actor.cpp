@@ -4,6 +4,7 @@
 #include <caf/message_handler.hpp>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 
 namespace troupe {
 
@@ -19,8 +20,30 @@ Tensor PortActor::initial_token(std::uint32_t output) {
                                   "initial_token()");
 }
 
+std::uint32_t PortActor::expect_input(std::uint32_t input) const {
+  if (input < inputs()) return input;
+  throw Error(name_in_plan(),
+              "has " + std::to_string(inputs()) + " inputs, so none has the number " + std::to_string(input));
+}
+
+std::uint32_t PortActor::expect_output(std::uint32_t output) const {
+  if (output < outputs()) return output;
+  throw Error(name_in_plan(),
+              "has " + std::to_string(outputs()) + " outputs, so none has the number " + std::to_string(output));
+}
+
+bool PortActor::was_refused(std::uint32_t output, std::uint32_t slot) const {
+  asks_refused_ = true;
+  const auto slots = ports_.slots(expect_output(output));
+  if (slot >= slots)
+    throw Error(name_in_plan(), "output " + std::to_string(output) + " has " + std::to_string(slots) +
+                                    " slots, so none has the number " + std::to_string(slot));
+  return ports_.was_refused(output, slot);
+}
+
 Arrival PortActor::take(std::uint32_t input) {
-  if (!ports_.has(input)) throw Error(name_in_plan(), "input " + std::to_string(input) + " holds no tensor");
+  if (!ports_.has(expect_input(input)))
+    throw Error(name_in_plan(), "input " + std::to_string(input) + " holds no tensor");
   auto arrival = ports_.take(input);
   held_.add(input, arrival);
   return arrival;
@@ -36,22 +59,34 @@ void PortActor::refuse(std::uint32_t input, Arrival& arrival) {
   ports_.refuse(input, arrival);
 }
 
+/// Notes that the actor returns a tensor, which counts as a firing: an actor with its own rule may have no output.
 void PortActor::drop_held(std::uint32_t input, const Arrival& arrival) {
+  expect_input(input);
+  if (const auto output = sent_tensors_.output_with(held_.sent_memory(input, arrival)))
+    throw Error(name_in_plan(), "returns a tensor of input " + std::to_string(input) + ", which output " +
+                                    std::to_string(*output) +
+                                    " still carries: return it once on_slot_free() tells that the slot is free");
   if (!held_.remove(input, arrival)) throw Error(name_in_plan(), "returned a tensor that it did not hold");
+  status_->count_firing();
 }
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
-  ports_.expect_planned(output, tensor, name_in_plan());
+  ports_.expect_planned(expect_output(output), tensor, name_in_plan());
   return send_by_rule(output, tensor, nullptr, step);
 }
 
 std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step) {
+  expect_output(output);
+  if (!failure) throw Error(name_in_plan(), "calls send_failure() without a failure");
   return send_by_rule(output, {}, failure, step);
 }
 
 std::uint32_t PortActor::send_by_rule(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure,
                                       std::int64_t step) {
-  if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
+  if (ended_) throw Error(name_in_plan(), "sends on output " + std::to_string(output) + " after the end of its run");
+  if (lost_output(output))
+    throw Error(name_in_plan(), "output " + std::to_string(output) + " leads to a process that was lost");
+  if (!has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   held_.note_sent(tensor);
   const auto slot = send_slot(output, tensor, failure, step);
   // An actor with its own firing rule publishes the highest step that it has sent.
@@ -64,6 +99,7 @@ std::uint32_t PortActor::send_by_rule(std::uint32_t output, const Tensor& tensor
 std::uint32_t PortActor::send_slot(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure,
                                    std::int64_t step) {
   const auto slot = ports_.take_slot(output);
+  if (!ports_.output_wire(output).consumers.empty()) sent_tensors_.add(output, slot, tensor);
   ports_.send(output, slot, step, {tensor}, failure);
   keep_token(output, slot, tensor);
   return slot;
@@ -76,12 +112,13 @@ void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tenso
 }
 
 SentTensor PortActor::token(std::uint32_t output, std::uint32_t slot) {
-  const auto sent = sent_tokens_.find({output, slot});
-  if (sent != sent_tokens_.end() && sent->second) return {sent->second};
-  const auto initial = initial_token(output);
-  ports_.expect_planned(output, initial, name_in_plan());
-  keep_token(output, slot, initial);
-  return {initial};
+  auto& token = sent_tokens_[{output, slot}];
+  if (!token) {
+    token = initial_token(output);
+    ports_.expect_planned(output, token, name_in_plan());
+  }
+  if (!ports_.output_wire(output).consumers.empty()) sent_tensors_.add(output, slot, token);
+  return {token};
 }
 
 void PortActor::end() {
@@ -151,12 +188,29 @@ void PortActor::on_arrival(std::uint32_t input) {
 }
 
 void PortActor::on_free(std::uint32_t output, std::uint32_t slot) {
-  if (ended_) return report_if_finished();
   try {
-    on_slot_free(output, slot);
+    const auto token = sent_tokens_.find({output, slot});
+    if (!sent_tensors_.remove(output, slot, token == sent_tokens_.end() ? nullptr : &token->second))
+      throw Error(name_in_plan(), "the tensor that output " + std::to_string(output) +
+                                      " carried was written to before its slot was free: send a new tensor each time");
+    asks_refused_ = false;
+    if (!ended_) on_slot_free(output, slot);
+    if (own_rule_ && !tolerates_losses_ && !asks_refused_) expect_used(output, slot);
   } catch (...) {
     fail();
   }
+  if (ended_) report_if_finished();
+}
+
+/// Throws Error if a consumer has refused the tensor that the slot carried.
+void PortActor::expect_used(std::uint32_t output, std::uint32_t slot) const {
+  if (!ports_.was_refused(output, slot)) return;
+  const auto& wire = ports_.output_wire(output);
+  std::string consumers;
+  for (const auto& name : wire.consumer_names) consumers += (consumers.empty() ? "'" : ", '") + name + "'";
+  throw Error(name_in_plan(), "'" + wire.edge + "' came back unused from " + consumers +
+                                  ": the process of a consumer was lost, or the consumer has refused the tensor; send "
+                                  "it again if was_refused() is true in on_slot_free(), or call tolerate_losses()");
 }
 
 // ---- firing
@@ -169,6 +223,7 @@ bool PortActor::is_source() const {
 
 void PortActor::work() {
   if (ended_ || !is_wired() || std::exchange(working_, true)) return;
+  const DefaultFloatMode mode;
   try {
     advance();
   } catch (...) {
@@ -204,6 +259,7 @@ void PortActor::end_with_inputs() {
 }
 
 void PortActor::advance() {
+  own_rule_ = false;
   while (!ended_) {
     if (ports_.drained(ports_.all())) return end();
     if (is_source() && !may_fire_now()) return;
@@ -230,13 +286,26 @@ void PortActor::fire_once() {
     if (arrivals.back().failure && !failure) failure = arrivals.back().failure;
   }
   if (!failure) failure = fire_guarded(tensors, results);
-  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    send_slot(output, failure ? Tensor() : results[output], failure, step_);
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output) {
+    if (failure) results[output] = Tensor();
+    send_slot(output, results[output], failure, step_);
+  }
   tensors.clear();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.give_back(input, arrivals[input]);
   next_step_ = ++step_;
   note_step(step_ - 1);
   status_->count_firing();
+}
+
+/// Throws Error if an output shares memory with an input: the producer of the input overwrites this memory once the
+/// input is returned to it, while consumers may still read the output.
+void PortActor::expect_own_memory(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
+  for (std::uint32_t o = 0; o < outputs.size(); ++o)
+    for (std::uint32_t i = 0; i < inputs.size(); ++i)
+      if (overlap(memory_of(inputs[i]), memory_of(outputs[o])) &&
+          ports_.input_wire(i).producer.actor != caf::actor(this))
+        throw Error(name_in_plan(), "output " + std::to_string(o) + " shares memory with input " + std::to_string(i) +
+                                        ", which is returned to its producer after fire(): send a clone() of it");
 }
 
 FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
@@ -248,6 +317,7 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
     }
     for (std::uint32_t i = 0; i < outputs.size(); ++i)
       if (!ports_.output_wire(i).consumers.empty()) ports_.expect_planned(i, outputs[i], name_in_plan());
+    expect_own_memory(inputs, outputs);
     return nullptr;
   } catch (...) {
     auto failure = failure_now();
@@ -263,17 +333,44 @@ void PortActor::report_if_finished() {
   report_finished();
 }
 
+/// A text on every input without a tensor, the number of held tensors, and every output without a free slot, for an
+/// actor whose rule does not tell which of them it waits for.
+std::string PortActor::state_of_ports() const {
+  std::vector<std::string> facts;
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if (!ports_.has(input) && !ports_.drained(input)) {
+      const auto& wire = ports_.input_wire(input);
+      facts.push_back("no tensor of '" + wire.edge + "' from '" + wire.producer_name + "'");
+    }
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    if (ports_.lost_output(output))
+      facts.push_back("a lost consumer of '" + ports_.output_wire(output).edge + "'");
+    else if (!ports_.has_free(output))
+      facts.push_back("no free slot of '" + ports_.output_wire(output).edge + "', because it " +
+                      ports_.awaited_credit(output));
+  if (held_.size() > 0) facts.push_back(std::to_string(held_.size()) + " tensors that it has taken");
+  if (facts.empty()) facts.emplace_back("a tensor at every input and a free slot of every output");
+  std::string text = "fires by its own rule; it has ";
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == facts.size() ? " and " : ", ") + facts[i];
+  return text;
+}
+
 std::string PortActor::waits_for() const {
+  if (own_rule_ && !ended_) return is_source() && !open_ ? "is paused" : state_of_ports();
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
     if (ended_ ? !ports_.at_rest(output) : !ports_.has_free(output)) return ports_.awaited_credit(output);
   if (ended_) return "has ended";
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
     if (!ports_.has(input)) return ports_.awaited_tensor(input);
+  if (status_->waits_outside.load(std::memory_order_relaxed)) return "waits for poll_again(), for its next data";
   return is_source() && !open_ ? "is paused" : "is about to fire";
 }
 
 void PortActor::describe(StallReport& report) {
-  report.add(name_in_plan(), {"'" + name_in_plan() + "' (step " + std::to_string(step_) + ") " + waits_for()});
+  // An actor with its own rule has no current step: the step is the highest one that it has sent.
+  const auto step = own_rule_ ? std::max<std::int64_t>(0, next_step_ - 1) : step_;
+  report.add(name_in_plan(), {"'" + name_in_plan() + "' (step " + std::to_string(step) + ") " + waits_for()});
 }
 
 }  // namespace troupe

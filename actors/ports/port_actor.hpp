@@ -9,6 +9,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/ports/held_arrivals.hpp"
 #include "troupe/actors/ports/participant.hpp"
+#include "troupe/actors/ports/sent_tensors.hpp"
 
 namespace troupe {
 
@@ -32,9 +33,12 @@ class PortActor : public Participant {
 
   /// Computes the outputs of one step. Each element of `outputs` must be set to a tensor of the shape and dtype in the
   /// plan; an output without consumers may stay unset. The inputs are returned to their producers after the call: clone
-  /// a tensor to keep it longer. An exception fails the step: the actor reports it to the supervisor, and the consumers
-  /// get a failure in place of the outputs. EndRun, thrown once the outputs are set, completes the step and ends the
-  /// run. If an input carries a failure, fire() is not called and the outputs carry the same failure.
+  /// a tensor to keep it longer, or to send it. An output that shares memory with an input fails the step, unless this
+  /// actor is the producer of the input. The elements of an output must not change before its slot is free: the actor
+  /// may keep a handle and send the tensor again, but may not write to it; see SentTensors. An exception fails the
+  /// step: the actor reports it to the supervisor, and the consumers get a failure in place of the outputs. EndRun,
+  /// thrown once the outputs are set, completes the step and ends the run. If an input carries a failure, fire() is not
+  /// called and the outputs carry the same failure.
   virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
   /// For sources: whether the source has data for this step. The first step of a run is RunInfo::first_step.
   virtual bool has_step(std::int64_t /*step*/) { return true; }
@@ -52,35 +56,48 @@ class PortActor : public Participant {
   /// only, keep taken tensors over several calls, and send many times for one input or once for many. An exception is
   /// reported as the failure of a step and ends this actor's run. The default implements the default rule.
   virtual void advance();
-  /// Called when all consumers have returned a slot of an output, unless this actor has ended its run. An exception is
-  /// reported as the failure of a step and ends this actor's run.
+  /// Called when all consumers have returned a slot of an output, unless this actor has ended its run. If a consumer
+  /// has refused the tensor, the override must call was_refused(), and may send the tensor again; see
+  /// tolerate_losses(). An exception is reported as the failure of a step and ends this actor's run.
   virtual void on_slot_free(std::uint32_t /*output*/, std::uint32_t /*slot*/) {}
   /// Returns the tensor that each initial token of the output carries in the first run. In a later run a token carries
   /// the tensor that was sent last in the token's slot; initial_token() is called again only if a failure was sent in
   /// place of that tensor. The default throws Error.
   virtual Tensor initial_token(std::uint32_t output);
 
-  bool has(std::uint32_t input) const { return ports_.has(input); }
+  // The functions with a number of an input, an output or a slot throw Error if there is none of that number.
+
+  bool has(std::uint32_t input) const { return ports_.has(expect_input(input)); }
   Arrival take(std::uint32_t input);
   /// Returns a taken tensor to its producer; drop all other handles to the tensor first. Throws Error if the actor does
-  /// not hold the tensor.
+  /// not hold the tensor, or if a slot of an output still carries some of its memory.
   void give_back(std::uint32_t input, Arrival& arrival);
   /// Like give_back(), for a tensor that the actor has not used because another input that it needs was lost. In the
   /// producer of the tensor, was_refused() then returns true.
   void refuse(std::uint32_t input, Arrival& arrival);
   /// Whether no more tensors arrive at the input in this run and all that arrived have been taken. On an edge with
   /// initial tokens, the last InputWire::initial_tokens tensors need not be taken: the next run begins with them.
-  bool ended(std::uint32_t input) const { return ports_.drained(input); }
+  bool ended(std::uint32_t input) const { return ports_.drained(expect_input(input)); }
   /// Whether the input has ended because the process of its producer was lost.
-  bool lost(std::uint32_t input) const { return ports_.lost(input); }
-  bool has_free(std::uint32_t output) const { return ports_.has_free(output); }
-  /// For on_slot_free(): whether a consumer has refused the tensor that the slot carried last; see refuse().
-  bool was_refused(std::uint32_t output, std::uint32_t slot) const { return ports_.was_refused(output, slot); }
+  bool lost(std::uint32_t input) const { return ports_.lost(expect_input(input)); }
+  /// Whether the actor may send a tensor now: the output has a free slot, and lost_output() is false.
+  bool has_free(std::uint32_t output) const { return ports_.has_free(expect_output(output)) && !lost_output(output); }
+  /// Whether the output leads to lost processes alone in this run. It stays so until the end of the run. The tensors
+  /// that were on their way come back refused.
+  bool lost_output(std::uint32_t output) const { return ports_.lost_output(expect_output(output)); }
+  /// For on_slot_free(): whether a consumer has refused the tensor that the slot carried last, by refuse() or because
+  /// its process was lost.
+  bool was_refused(std::uint32_t output, std::uint32_t slot) const;
+  /// Declares that tensors that come back refused need not be sent again. Without this call, the run of an actor with
+  /// its own firing rule fails if a tensor was refused and on_slot_free() does not call was_refused(), or is not called
+  /// because the actor has ended its run.
+  void tolerate_losses() { tolerates_losses_ = true; }
   /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again. Throws Error
-  /// if the output has no free slot, if the tensor is null, or if the output has consumers and shape or dtype differ
-  /// from the plan.
+  /// if has_free() is false, if this actor has ended its run, if the tensor is null, or if the output has consumers and
+  /// shape or dtype differ from the plan.
   std::uint32_t send_output(std::uint32_t output, Tensor tensor, std::int64_t step);
-  /// Sends a failure in place of a tensor and returns its slot. Throws Error if the output has no free slot.
+  /// Sends a failure in place of a tensor and returns its slot. Throws Error if has_free() is false, if this actor has
+  /// ended its run, or if the failure is null.
   std::uint32_t send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step);
   std::uint32_t inputs() const { return ports_.inputs(); }
   std::uint32_t outputs() const { return ports_.outputs(); }
@@ -135,6 +152,8 @@ class PortActor : public Participant {
   void work() final;
   bool is_watched() const final { return false; }
 
+  std::uint32_t expect_input(std::uint32_t input) const;
+  std::uint32_t expect_output(std::uint32_t output) const;
   void drop_held(std::uint32_t input, const Arrival& arrival);
   std::uint32_t send_by_rule(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure, std::int64_t step);
   std::uint32_t send_slot(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure, std::int64_t step);
@@ -144,14 +163,21 @@ class PortActor : public Participant {
   bool is_source() const;
   bool may_fire_now();
   void fire_once();
+  void expect_own_memory(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void end_with_inputs();
   void fail();
   void return_all(const std::vector<HeldArrivals::Origin>& held);
   void report_if_finished();
+  void expect_used(std::uint32_t output, std::uint32_t slot) const;
   std::string waits_for() const;
+  std::string state_of_ports() const;
 
   HeldArrivals held_;
+  SentTensors sent_tensors_;
+  bool own_rule_ = true;               // advance() is overridden; false once the default advance() has run
+  mutable bool asks_refused_ = false;  // was_refused() was called since the last slot became free
+  bool tolerates_losses_ = false;
   // By output and slot, for outputs with initial tokens: the tensor that was sent last.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;
   std::int64_t step_ = 0;

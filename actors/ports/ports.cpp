@@ -15,7 +15,7 @@ void Ports::wire(std::uint64_t generation, std::vector<InputWire> inputs, std::v
   }
   for (auto& wire : outputs) {
     OutputSlots slots(wire.capacity, static_cast<std::uint32_t>(wire.consumers.size()));
-    outputs_.push_back({std::move(wire), std::move(slots), {}, {}});
+    outputs_.push_back({std::move(wire), std::move(slots), {}, {}, {}});
   }
 }
 
@@ -118,6 +118,31 @@ void Ports::accept(const DataEnded& ended) {
   input.ended_run = ended.stamp.run;
   input.lost = ended.lost;
   tell_if_ended(ended.port);
+}
+
+void Ports::accept(const ConsumerLost& lost) {
+  if (lost.generation != generation_) return;
+  auto& [wire, slots, last_uses, tokens, lost_runs] = outputs_.at(lost.output);
+  lost_runs.resize(wire.consumers.size());
+  lost_runs.at(lost.consumer) = lost.run;
+}
+
+bool Ports::lost_output(std::uint32_t output) const {
+  const auto& lost_runs = outputs_[output].lost_runs;
+  return !lost_runs.empty() && std::ranges::all_of(lost_runs, [this](auto run) { return run == run_; });
+}
+
+void Ports::lose_consumer(std::uint32_t input) {
+  const auto& producer = inputs_[input].wire.producer;
+  // Without a sender, because a producer that does not know the message would answer it with an error.
+  post(producer.actor, ConsumerLost{producer.output, producer.consumer, generation_, run_});
+}
+
+void Ports::refuse_all(std::uint32_t input) {
+  while (has(input)) {
+    auto arrival = take(input);
+    refuse(input, arrival);
+  }
 }
 
 void Ports::tell_if_ended(std::uint32_t input) {

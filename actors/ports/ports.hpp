@@ -85,6 +85,7 @@ class Ports {
   void accept(TensorReady& ready);
   void accept(const CreditReturned& returned);
   void accept(const DataEnded& ended);
+  void accept(const ConsumerLost& lost);
   /// Accepts the messages that were held back until work on a device is complete, if that work is complete now.
   void accept(const WorkCompleted& completed);
 
@@ -122,12 +123,20 @@ class Ports {
   bool lost(std::uint32_t input) const { return inputs_[input].lost && drained(input); }
   /// Returns all tensors that an input holds, for an actor that uses no more of them in this run.
   void drain(std::uint32_t input);
+  /// For LinkActor, the proxy of the actors of another process: tells the producer of an input that the other process
+  /// takes no part in this run any more.
+  void lose_consumer(std::uint32_t input);
+  /// Returns all tensors that an input holds as refused.
+  void refuse_all(std::uint32_t input);
 
   bool has_free(std::uint32_t output) const { return outputs_[output].slots.has_free(); }
+  std::uint32_t slots(std::uint32_t output) const { return outputs_[output].slots.capacity(); }
   std::uint32_t free_slots(std::uint32_t output) const { return outputs_[output].slots.free_count(); }
   /// Whether a consumer has refused the tensor that a slot carried last, that is, has returned it unused. The slot must
   /// be free.
   bool was_refused(std::uint32_t output, std::uint32_t slot) const { return outputs_[output].slots.was_refused(slot); }
+  /// Whether the processes of all consumers of the output were lost in this run, or take no part in it.
+  bool lost_output(std::uint32_t output) const;
   /// Takes a free slot of an output for a later send(). Throws Error if no slot is free.
   std::uint32_t take_slot(std::uint32_t output) { return outputs_[output].slots.take(); }
   /// For an actor on a device: removes and returns the events after which a free slot may be overwritten.
@@ -203,7 +212,8 @@ class Ports {
     OutputWire wire;
     OutputSlots slots;
     std::vector<std::pair<std::uint32_t, Event>> last_uses;  // on a device: a slot, the end of a consumer's use
-    std::vector<Token> tokens;  // for edges with initial tokens: the slots sent last, oldest first
+    std::vector<Token> tokens;             // for edges with initial tokens: the slots sent last, oldest first
+    std::vector<std::uint64_t> lost_runs;  // by consumer: the last run in which it was lost, or 0; empty if none was
   };
 
   Stamp stamp(std::int64_t step) const { return {generation_, run_, step}; }

@@ -7,6 +7,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/threads/spin_pause.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 
 namespace troupe {
 
@@ -174,6 +175,7 @@ void SegmentActor::queue_if_ready(State& segment) {
 
 void SegmentActor::work() {
   if (std::exchange(working_, true)) return;
+  const DefaultFloatMode mode;
   while (!ready_.empty()) {
     auto& segment = segments_[ready_.pop()];
     if (segment.firing.in_progress())

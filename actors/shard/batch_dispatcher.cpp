@@ -37,7 +37,10 @@ class BatchDispatcher final : public PortActor {
         records_(std::move(records)),
         batch_rows_(dispatch == Dispatch::parts ? data_.batch_rows()
                                                 : part_of_batch(data_.batch_rows(), workers, 0).rows),
-        batches_((data_.rows() + batch_rows_ - 1) / batch_rows_) {}
+        batches_(data_.rows() / batch_rows_ + (data_.rows() % batch_rows_ == 0 ? 0 : 1)) {
+    // on_slot_free() sends refused batches again. After the end of a run with Dispatch::first_free, shards drop them.
+    tolerate_losses();
+  }
 
  private:
   std::optional<std::int64_t> steps_left() override { return batches_ - first_batch_; }

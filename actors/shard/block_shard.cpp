@@ -47,12 +47,16 @@ class BlockShard final : public Shard {
       sum(from);
   }
 
-  void apply(std::int64_t number) override {
+  void apply(std::int64_t number, std::int64_t rows) override {
     blocks_.changed();
     if (as_it_is_)
-      update_.apply(as_it_is_, number);
+      update_.apply(as_it_is_, number, rows);
     else
-      update_.apply(number);
+      update_.apply(number, rows);
+  }
+
+  std::int64_t rows_of(int worker) override {
+    return local_steps_ ? ShardUpdate::rows_of_change(gradients(worker)) : Shard::rows_of(worker);
   }
 
   void drop_combined() override {
@@ -83,20 +87,13 @@ class BlockShard final : public Shard {
   /// by these global rows and divided by the rows of all workers in `from`. A change from local steps is weighted by
   /// its share of the rows. Then corrects the sum by ConsistencyRule::compensation, if that is not 0.
   void sum(const std::vector<int>& from) {
-    struct Rows {
-      std::int64_t of_worker, global;
-    };
-    const auto rows_of = [&](int worker) {
-      if (!local_steps_) return Rows{batch(worker).rows, batch(worker).global_rows};
-      const auto rows = ShardUpdate::rows_of_change(gradients(worker));
-      return Rows{rows, rows};
-    };
+    const auto global_rows_of = [&](int worker) { return local_steps_ ? rows_of(worker) : batch(worker).global_rows; };
     std::int64_t all = 0;
-    for (const int worker : from) all += rows_of(worker).of_worker;
+    for (const int worker : from) all += rows_of(worker);
     std::vector<Tensor> blocks;
     for (const int worker : from) {
       auto block = decode_ && from.size() > 1 ? block_of(worker).clone() : block_of(worker);
-      if (const auto global = rows_of(worker).global; global != all && all > 0) {
+      if (const auto global = global_rows_of(worker); global != all && all > 0) {
         block = block.clone();
         const auto weight = static_cast<float>(global) / static_cast<float>(all);
         for (auto& element : block.mutable_data<float>()) element *= weight;

@@ -1,5 +1,6 @@
 #include "troupe/actors/shard/consistency_rule.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
@@ -22,7 +23,8 @@ void ConsistencyRule::check() const {
   if (quorum > 1 && quorum < workers && (staleness != 0 || late != LateGradients::dropped))
     refuse("updates of the gradients of some of the workers must drop the late ones, and have no staleness");
   if (staleness < 0) refuse("the staleness must not be negative, it is " + std::to_string(staleness));
-  if (!(compensation >= 0.0)) refuse("the compensation must not be negative");
+  if (!(compensation >= 0.0) || !std::isfinite(compensation))
+    refuse("the compensation must be finite and not negative, it is " + std::to_string(compensation));
 }
 
 }  // namespace troupe

@@ -2,9 +2,11 @@
 
 #include <fstream>
 #include <iterator>
+#include <new>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/regular_file.hpp"
 #include "troupe/transport/bytes.hpp"
 
 namespace troupe {
@@ -19,6 +21,11 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   Hash hash;
   hash.add_bytes(bytes.data(), bytes.size());
   return hash.digest();
+}
+
+void expect_magic(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof kMagic || ByteReader(bytes, "replay").get<std::uint32_t>() != kMagic)
+    throw Error("replay", "this is no recording");
 }
 
 }  // namespace
@@ -95,8 +102,8 @@ std::vector<std::byte> Recording::encode() const {
 
 Recording Recording::decode(std::span<const std::byte> bytes) {
   ByteReader reader(bytes, "replay");
-  if (bytes.size() < sizeof kMagic || reader.get<std::uint32_t>() != kMagic)
-    throw Error("replay", "this is no recording");
+  expect_magic(bytes);
+  reader.get<std::uint32_t>();
   const auto version = reader.get<std::uint16_t>();
   if (version != kVersion)
     throw Error("replay", "version " + std::to_string(version) + " of recordings is not " + std::to_string(kVersion));
@@ -139,11 +146,17 @@ void Recording::save(const std::filesystem::path& file) const {
 }
 
 Recording Recording::load(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error("replay", "'" + file.string() + "' cannot be read");
-  const std::vector<char> text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  auto in = open_regular_file("replay", file);
   try {
+    // The beginning is checked before the rest is read, which may be much larger than a recording.
+    std::vector<char> text(sizeof kMagic);
+    in.read(text.data(), sizeof kMagic);
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    expect_magic(std::as_bytes(std::span(text)));
+    text.insert(text.end(), std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
     return decode(std::as_bytes(std::span(text)));
+  } catch (const std::bad_alloc&) {
+    throw Error("replay", "'" + file.string() + "' does not fit into memory");
   } catch (const Error& error) {
     const std::string why = error.what();
     throw Error("replay", "'" + file.string() + "': " + why.substr(why.find("] ") + 2));

@@ -83,7 +83,7 @@ void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
   update_parameters([&] {
     if (batch.rows == 0) return;
     update_.take_part(gradients, batch.rows, batch.global_rows);
-    update_.apply(batch.step);
+    update_.apply(batch.step, batch.rows);
   });
   blocks_.changed();
 }

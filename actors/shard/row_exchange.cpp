@@ -116,14 +116,14 @@ class RowExchange final : public PortActor {
 
   std::vector<Tensor> split_gradients(const Tensor& gradients) const {
     lookup_.expect_filled(gradients, static_cast<std::int64_t>(owners_.size()), name_in_plan());
-    const auto flag_offset = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
+    const auto magnitude_offset = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
     std::vector<Tensor> parts;
     for (const auto count : rows_by_shard()) {
-      // The tensor for a shard without gradients has one batch row, too, to carry loss_is_finite.
+      // The tensor for a shard without gradients has one batch row, too, to carry the magnitude.
       const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
       parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
       std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
-      parts.back().mutable_data<float>()[flag_offset] = lookup_.loss_is_finite(gradients);
+      parts.back().mutable_data<float>()[magnitude_offset] = lookup_.magnitude(gradients);
     }
     const auto* const from = gradients.data<float>().data();
     std::vector<std::int64_t> sent(shards_.size());

@@ -17,7 +17,7 @@ void RowLookup::expect_filled(const Tensor& tensor, std::int64_t rows, const std
     throw Error(receiver, "got " + to_string(tensor) + " for " + std::to_string(rows) + " rows of the parameter");
 }
 
-float RowLookup::loss_is_finite(const Tensor& gradients) const {
+float RowLookup::magnitude(const Tensor& gradients) const {
   return gradients.elements() == 0 ? 0.0F
                                    : gradients.data<float>()[static_cast<std::size_t>(indices_per_row() * width())];
 }
@@ -28,10 +28,14 @@ std::vector<std::int64_t> read_indices(const Tensor& indices, std::int64_t rows,
     std::ranges::copy(indices.data<std::int64_t>(), read.begin());
   else
     std::ranges::copy(indices.data<std::int32_t>(), read.begin());
+  const auto row_elements = indices.shape().rank() == 0 ? 1 : std::max<std::int64_t>(1, indices.shape().row_elements());
   for (std::size_t i = 0; i < read.size(); ++i)
     if (read[i] < 0 || read[i] >= rows)
-      throw Error(place, "index " + std::to_string(read[i]) + " at place " + std::to_string(i) + " is not one of the " +
-                             std::to_string(rows) + " rows");
+      throw InvalidSample(place,
+                          "index " + std::to_string(read[i]) + " " +
+                              InvalidSample::place_text(static_cast<std::int64_t>(i), row_elements) +
+                              " is not one of the " + std::to_string(rows) + " rows",
+                          static_cast<std::int64_t>(i), row_elements);
   return read;
 }
 

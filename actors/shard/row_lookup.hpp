@@ -28,7 +28,7 @@ struct RowLookup {
   /// parameter.
   TensorInfo rows() const;
   /// Returns float32 [B, indices_per_row() * width() + 1]: a batch row has the gradients of its rows of the parameter,
-  /// then loss_is_finite of the replica, see ReplicaGradients.
+  /// then the magnitude of the replica, see magnitude_of().
   TensorInfo gradients() const { return {Shape{kBatch, indices_per_row() * width() + 1}, DType::float32}; }
   /// Number of batch rows of a tensor that holds `rows` rows of the parameter, indices_per_row() in each batch row; the
   /// last batch row may hold fewer.
@@ -40,9 +40,9 @@ struct RowLookup {
 
   /// Offset of the n-th gradient in a tensor of gradients, in elements.
   std::int64_t gradient_offset(std::int64_t n) const { return n * width() + n / indices_per_row(); }
-  /// The loss_is_finite in the first batch row of a tensor of gradients: 0, or negative if the loss is not finite. 0 if
+  /// The magnitude in the first batch row of a tensor of gradients; see magnitude_of(). 0 if
   /// the tensor has no elements.
-  float loss_is_finite(const Tensor& gradients) const;
+  float magnitude(const Tensor& gradients) const;
 };
 
 /// Reads int32 or int64 indices. Throws Error, whose text begins with `place`, unless every index is in 0 .. rows - 1.

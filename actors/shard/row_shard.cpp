@@ -4,6 +4,7 @@
 
 #include "troupe/actors/shard/row_sums.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
+#include "troupe/ops/core/backend.hpp"
 
 namespace troupe {
 
@@ -94,12 +95,12 @@ class RowShard final : public Shard {
 
   void combine(const std::vector<int>& from) override {
     sums_.clear();
-    loss_is_finite_ = 0.0F;
+    magnitude_ = 0.0F;
     std::int64_t all_rows = 0;
     for (const int worker : from) all_rows += batch(worker).rows;
     for (std::size_t i = 0; i < from.size(); ++i) {
       add_gradients(static_cast<std::int32_t>(i), from[i], all_rows);
-      loss_is_finite_ += table_.lookup.loss_is_finite(gradients(from[i]));
+      magnitude_ += table_.lookup.magnitude(gradients(from[i]));
     }
     sums_.sum();
     if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
@@ -137,18 +138,35 @@ class RowShard final : public Shard {
     }
   }
 
-  void apply(std::int64_t number) override {
+  /// Updates the rows of sums_, chunk by chunk. An update without rows runs once, because it counts as an update.
+  void apply(std::int64_t number, std::int64_t batch_rows) override {
     const auto chunk = static_cast<std::size_t>(chunk_.front().shape()[0]);
-    for (std::size_t first = 0; first < sums_.rows().size(); first += chunk)
-      update_rows(first, std::min(chunk, sums_.rows().size() - first), number);
+    const auto rows = sums_.rows().size();
+    std::size_t first = 0;
+    do {
+      // All chunks are parts of the same update, so each begins with the scalars from before the update.
+      copy_scalars([](const Tensor& stored, const Tensor& in_chunk) { copy_and_wait(stored, in_chunk); });
+      update_rows(first, std::min(chunk, rows - first), number, batch_rows);
+      first += chunk;
+    } while (first < rows);
+    copy_scalars([](const Tensor& stored, const Tensor& in_chunk) { copy_and_wait(in_chunk, stored); });
+  }
+
+  /// Calls `copy` for each value of the update without rows, such as the number of updates: the stored value, and the
+  /// one that the update's graph reads and writes.
+  template <class Copy>
+  void copy_scalars(Copy copy) {
+    for (std::size_t i = 0; i < chunk_.size(); ++i)
+      if (chunk_[i].shape().rank() == 0) copy(parameter(i), chunk_[i]);
   }
 
   /// Updates `count` of the rows of sums_, from position `first` on: copies them into chunk_, runs the update, and
   /// copies them back. The remaining rows of chunk_ get gradients of 0, and are not copied.
-  void update_rows(std::size_t first, std::size_t count, std::int64_t number) {
+  void update_rows(std::size_t first, std::size_t count, std::int64_t number, std::int64_t batch_rows) {
     const auto width = static_cast<std::size_t>(table_.lookup.width());
     const auto for_each_row = [&](auto copy) {
       for (std::size_t stored = 0; stored < chunk_.size(); ++stored) {
+        if (chunk_[stored].shape().rank() == 0) continue;
         auto* const rows = parameter(stored).mutable_data<float>().data();
         auto* const in_chunk = chunk_[stored].mutable_data<float>().data();
         for (std::size_t i = 0; i < count; ++i)
@@ -157,11 +175,11 @@ class RowShard final : public Shard {
     };
     for_each_row([width](const float* row, float* in_chunk) { std::copy_n(row, width, in_chunk); });
     const auto block = update_.gradients().mutable_data<float>();
-    block[0] = loss_is_finite_;
+    block[0] = magnitude_;
     auto* const gradients = block.data() + gradient_offset_;
     std::copy_n(sums_.gradient(first), count * width, gradients);
     std::fill(gradients + count * width, block.data() + block.size(), 0.0F);
-    update_.apply(number);
+    update_.apply(number, batch_rows);
     for_each_row([width](float* row, const float* in_chunk) { std::copy_n(in_chunk, width, row); });
   }
 
@@ -174,7 +192,7 @@ class RowShard final : public Shard {
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;
-  float loss_is_finite_ = 0.0F;  // 0, or negative if a worker's loss in the update is not finite
+  float magnitude_ = 0.0F;  // sum of the magnitudes of the workers in the update; see magnitude_of()
 };
 
 }  // namespace

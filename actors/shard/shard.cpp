@@ -20,7 +20,10 @@ Shard::Shard(caf::actor_config& config, const ShardOptions& options)
       options_(options),
       protocol_(options.rule, options.follows || options.records.replay ? ShardProtocol::Mode::follows
                                                                         : ShardProtocol::Mode::decides),
-      workers_(static_cast<std::size_t>(options.rule.workers)) {}
+      workers_(static_cast<std::size_t>(options.rule.workers)) {
+  // Parameters that come back from a lost worker are not sent again.
+  tolerate_losses();
+}
 
 void Shard::on_run(const RunInfo& run) {
   protocol_.begin(options_.shared_steps ? run.first_step : updates_of(0), run.first_step);
@@ -162,7 +165,9 @@ void Shard::update(std::vector<int> from) {
   const auto number = protocol_.version() - 1;
   try {
     combine(from);
-    update_parameters([&] { apply(number); });
+    std::int64_t rows = 0;
+    for (const auto worker : from) rows += rows_of(worker);
+    update_parameters([&] { apply(number, rows); });
   } catch (...) {
     fail_with_exception();
   }

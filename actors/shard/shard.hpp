@@ -60,8 +60,11 @@ class Shard : public PortActor {
   /// Combines the gradients of these workers. The list is empty if all workers of the update were lost. Must not write
   /// to a parameter.
   virtual void combine(const std::vector<int>& from) = 0;
-  /// Applies the combined gradients as update `number`, the version of the parameters before the update.
-  virtual void apply(std::int64_t number) = 0;
+  /// Applies the combined gradients, which `rows` batch rows have made, as update `number`, the version of the
+  /// parameters before the update.
+  virtual void apply(std::int64_t number, std::int64_t rows) = 0;
+  /// The number of batch rows that have made the gradients of a worker.
+  virtual std::int64_t rows_of(int worker) { return batch(worker).rows; }
   /// Drops the handles that combine() keeps to gradients of workers, before the gradients are given back to their
   /// producers. Also called if combine() or apply() has thrown.
   virtual void drop_combined() {}

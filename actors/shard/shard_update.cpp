@@ -7,6 +7,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/core/only_handle.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/library/reshape.hpp"
 
@@ -16,14 +17,14 @@ namespace {
 
 // Batch rows of the program. Any number works, since the graph of an update has no batch axis.
 constexpr std::int64_t kRows = 1;
-// Position of the number of rows in a block from change_since(): in the padding behind loss_is_finite.
+// Position of the number of rows in a block from change_since(): in the padding behind the magnitude.
 constexpr std::size_t kRowsAt = 1;
 
 }  // namespace
 
 ShardUpdate::ShardUpdate(Graph update, const std::vector<std::string>& order)
     : batch_info_(BatchInfo::info().shape, BatchInfo::info().dtype), program_(update, kRows) {
-  std::vector<TensorInfo> infos, with_loss_is_finite{{Shape{}, DType::float32}};
+  std::vector<TensorInfo> infos, with_magnitude{{Shape{}, DType::float32}};
   for (auto id : update.sources(kParameter)) stored_.push_back({update.producer(id).name, update.info(id)});
   for (const auto& name : order) {
     const auto parameter = std::ranges::find(stored_, name, &Stored::name);
@@ -31,10 +32,10 @@ ShardUpdate::ShardUpdate(Graph update, const std::vector<std::string>& order)
     order_.push_back(static_cast<std::size_t>(parameter - stored_.begin()));
     parameter->travels = true;
     infos.push_back(parameter->info);
-    with_loss_is_finite.push_back(infos.back());
+    with_magnitude.push_back(infos.back());
   }
   parameter_offsets_ = pack_offsets(infos);
-  gradient_offsets_ = pack_offsets(with_loss_is_finite);
+  gradient_offsets_ = pack_offsets(with_magnitude);
   gradients_ = Tensor(gradient_block().shape, gradient_block().dtype);
   program_.bind(kGradients, gradients_);
   program_.bind(GraphBuilder::kBatchInfo, batch_info_);
@@ -99,10 +100,10 @@ void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const 
   });
 }
 
-void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
+void ShardUpdate::apply(const Tensor& gradients, std::int64_t number, std::int64_t rows) {
   program_.bind(kGradients, gradients);
   try {
-    apply(number);
+    apply(number, rows);
   } catch (...) {
     program_.bind(kGradients, gradients_);
     throw;
@@ -110,8 +111,8 @@ void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
   program_.bind(kGradients, gradients_);
 }
 
-void ShardUpdate::apply(std::int64_t number) {
-  BatchInfo{0, 0, 0, number}.write(batch_info_);
+void ShardUpdate::apply(std::int64_t number, std::int64_t rows) {
+  BatchInfo{rows, rows, 0, number}.write(batch_info_);
   program_.run();
 }
 

@@ -13,8 +13,8 @@
 namespace troupe {
 
 /// The parameters of one shard and the program that updates them in place. Parameters travel in one flat block. A block
-/// of gradients begins with the scalar loss_is_finite: 0, or negative if the loss of a replica is not finite; see
-/// ReplicaGradients. pack_offsets() gives the offset of each value in a block.
+/// of gradients begins with the magnitude, a scalar that tells whether the gradients are finite; see magnitude_of().
+/// pack_offsets() gives the offset of each value in a block.
 class ShardUpdate {
  public:
   /// Name of the graph's input for the block of gradients. The graph's other input is the batch info.
@@ -48,7 +48,7 @@ class ShardUpdate {
   /// Copies the parameters from a block into the bound tensors.
   void unpack(const Tensor& block) const;
   /// Returns a block of gradients that holds the parameters in the older block `parameters_then` minus the current
-  /// ones, and `rows`, the number of batch rows that have made the change. loss_is_finite is 0.
+  /// ones, and `rows`, the number of batch rows that have made the change. The magnitude is 0.
   Tensor change_since(const Tensor& parameters_then, std::int64_t rows) const;
   /// The number of batch rows in a block from change_since().
   static std::int64_t rows_of_change(const Tensor& gradients);
@@ -58,15 +58,16 @@ class ShardUpdate {
   void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share) const;
-  /// The block of gradients by which apply(number) updates the values.
+  /// The block of gradients by which apply() updates the values.
   const Tensor& gradients() const { return gradients_; }
   /// Corrects gradients() by delay compensation with `factor`, see ConsistencyRule::compensation. The block
   /// `parameters_then` has the parameters from which the gradients were computed.
   void compensate(const Tensor& parameters_then, float factor) const;
-  /// Updates the values in place by gradients(). The graph reads `number` as the step in its batch info.
-  void apply(std::int64_t number);
-  /// Like apply(number), with another block of gradients in place of gradients(). Does not copy the block.
-  void apply(const Tensor& gradients, std::int64_t number);
+  /// Updates the values in place by gradients(), which `rows` batch rows have made. The graph reads `number` as the
+  /// step and `rows` as the rows of its batch info.
+  void apply(std::int64_t number, std::int64_t rows);
+  /// Like the other apply(), with another block of gradients in place of gradients(). Does not copy the block.
+  void apply(const Tensor& gradients, std::int64_t number, std::int64_t rows);
 
  private:
   /// Calls `visit` for each parameter of a block, with the parameter's elements in its bound tensor, its elements in

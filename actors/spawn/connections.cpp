@@ -6,6 +6,7 @@
 #include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -35,6 +36,7 @@ std::vector<std::shared_ptr<Communicator>> make_device_ends(const PlanCommunicat
     }
   };
   std::vector<std::future<void>> making;
+  const SignalsBlocked blocked;
   for (std::size_t i = 0; i < ends.size(); ++i) making.push_back(std::async(std::launch::async, make, i));
   for (auto& one : making) one.wait();
   check();
@@ -147,9 +149,13 @@ void ClusterRun::note_returned(int process) {
   const auto returns = cluster_->returns(process);
   if (noted == returns_.end() || noted->second == returns) return;
   noted->second = returns;
-  if (std::ranges::find(peers_, process) != peers_.end())
-    replace_(process, cluster_->data_link(process, name("edges")));
-  if (coordinator_) add_remote_part(process, Attendance::late_comer);
+  try {
+    if (std::ranges::find(peers_, process) != peers_.end())
+      replace_(process, cluster_->data_link(process, name("edges")));
+    if (coordinator_) add_remote_part(process, Attendance::late_comer);
+  } catch (const Error&) {
+    // The constructor has made a link of this name after the process had returned, so the link leads to that process.
+  }
 }
 
 std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {

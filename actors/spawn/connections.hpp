@@ -40,6 +40,7 @@ class ClusterRun {
   ClusterRun& operator=(const ClusterRun&) = delete;
 
   int process() const { return cluster_->rank(); }
+  Cluster& cluster() const { return *cluster_; }
   std::uint64_t generation() const { return generation_; }
   const std::shared_ptr<RunControl>& control() const { return control_; }
   /// By process, this process's end of the link to each other process with which it shares edges of the plan.

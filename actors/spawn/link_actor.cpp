@@ -59,7 +59,7 @@ class LinkActor final : public Participant {
     // Initial tokens may have arrived before this order. They are sent to the other part now.
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
     // The other part may have been lost after the run control gave the order. The outputs end in this run, too.
-    if (peer_is_lost_) end_all_outputs();
+    if (peer_is_lost_) end_all_edges();
     // This actor, the proxy for the other part, reports at once that it has finished the run. The run goes on
     // nevertheless while a slot of an edge is in use: the producer of the slot finishes only when it has all its slots
     // back.
@@ -92,7 +92,7 @@ class LinkActor final : public Participant {
   // ---- From the actors of this part to the other part
 
   void on_arrival(std::uint32_t input) override {
-    if (peer_is_lost_) return ports_.drain(input);
+    if (peer_is_lost_) return ports_.refuse_all(input);
     while (ports_.has(input)) {
       auto arrival = ports_.take(input);
       Frame frame{header(FrameType::tensor_ready, node_.inputs[input], arrival.slot, arrival.step)};
@@ -225,20 +225,20 @@ class LinkActor final : public Participant {
     // ended there a moment before it ends here. If it has not ended, the run control learns over a link of its own that
     // the part has left.
     if (!cause || cause->kind == FailureKind::aborted) return;
+    if (cause->rank >= 0 && cause->kind == FailureKind::part_died) return lose_peer(cause);
     const auto process = "process " + std::to_string(node_.peer);
     lose_peer(failure_of_process(node_.peer, "[link] " + process + " died or was cut off: " + cause->what, cause));
   }
 
-  /// Goes on without the other part: drops the link, withdraws the payloads that were sent over it, returns all slots
-  /// that the other part holds to the producers in this part, drains the inputs, and ends the edges that come from the
-  /// other part.
+  /// Goes on without the other part: drops the link, withdraws the payloads that were sent over it, refuses all tensors
+  /// that the other part holds or that wait to be sent, and ends the edges that lead to the other part or come from it.
   void do_without_peer() {
     peer_is_lost_ = true;
     link_.reset();
     guard_->withdraw();
-    for (auto& [at, arrival] : std::exchange(sent_, {})) ports_.give_back(at.first, arrival);
-    for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
-    end_all_outputs();
+    end_all_edges();
+    for (auto& [at, arrival] : std::exchange(sent_, {})) ports_.refuse(at.first, arrival);
+    for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.refuse_all(input);
   }
 
   void take_peer_back() {
@@ -248,8 +248,9 @@ class LinkActor final : public Participant {
     listen();
   }
 
-  void end_all_outputs() {
+  void end_all_edges() {
     if (run_ == 0) return;
+    for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.lose_consumer(input);
     for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
       if (std::exchange(ended_[output], run_) != run_) ports_.end_over(output, {ports_.generation(), run_, 0}, true);
   }

@@ -10,6 +10,7 @@
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -90,7 +91,7 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
   const auto& plan = *together_.plan;
   const auto& first = plan.segments[segments[0]];
   const auto& actor = plan.actors[first.actors[0]];
-  if (actor.role == ActorRole::external) return actor.spawn_external(runtime_.system(), *context_);
+  if (actor.role == ActorRole::external) return spawn_external(actor);
   ExecutorSetup setup{together_.plan, segments, shared_buffers, context_, status, together_.trace, -1, {}};
   const bool own_thread = runtime_.options().own_threads &&
                           std::ranges::any_of(segments, [&](auto i) { return plan.segments[i].own_thread; });
@@ -99,6 +100,7 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
     runtime_.prefer_worker(spawned, first.place.device.index);
     return spawned;
   }
+  const SignalsBlocked blocked;
   runtime_.check_thread();
   setup.busy_thread = std::make_shared<BusyThreads>(1);
   const auto& options = runtime_.options();
@@ -108,6 +110,16 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
     setup.busy_poll = std::min(setup.busy_poll, RuntimeOptions::kPollOnCores);
   }
   return runtime_.system().spawn<SegmentActor, caf::detached>(std::move(setup));
+}
+
+/// Spawns a user's actor. An exception of its constructor becomes an Error that names the actor.
+caf::actor PlanPart::spawn_external(const PlanActor& actor) const {
+  try {
+    if (auto spawned = actor.spawn_external(runtime_.system(), *context_)) return spawned;
+  } catch (...) {
+    throw Error(actor.name, "cannot be spawned: " + text_of(std::current_exception()));
+  }
+  throw Error(actor.name, "cannot be spawned: PlanActor::spawn_external returned no actor");
 }
 
 std::vector<HeldTensor> PlanPart::held_by(const std::vector<std::int32_t>& segments) const {

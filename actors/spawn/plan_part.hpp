@@ -3,6 +3,7 @@
 #include <caf/actor.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class PlanPart {
   Lease borrow() const;
 
   const Runtime& runtime() const { return runtime_; }
+  std::optional<bool> equal_copies() const { return context_->equal_copies; }
   const std::vector<std::shared_ptr<ExecutorStatus>>& statuses() const { return statuses_; }
   const std::vector<caf::actor>& actors() const { return actors_; }
   const caf::actor& supervisor() const { return supervisor_; }
@@ -61,6 +63,7 @@ class PlanPart {
   void spawn();
   caf::actor spawn_executor(const std::vector<std::int32_t>& segments, const std::shared_ptr<ExecutorStatus>& status,
                             const std::vector<Tensor>& shared_buffers);
+  caf::actor spawn_external(const PlanActor& actor) const;
   std::vector<Tensor> allocate_shared_buffers() const;
   std::vector<HeldTensor> held_by(const std::vector<std::int32_t>& segments) const;
   bool has_source(const std::vector<std::int32_t>& segments) const;

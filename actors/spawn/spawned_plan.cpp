@@ -19,10 +19,34 @@ namespace {
 
 constexpr std::chrono::seconds kDescribeLimit{1};
 constexpr std::chrono::seconds kStopLimit{10};
+constexpr const char* kCallback = "a callback of its program";
 
 std::uint64_t next_generation() {
   static std::atomic<std::uint64_t> generations{0};
   return ++generations;
+}
+
+/// Throws Error if two of the borrowed copies of a parameter are of different versions.
+void expect_equal_copies(const std::vector<Lease>& leases) {
+  std::map<std::string, Lease::Borrowed> first;
+  for (const auto& lease : leases)
+    for (const auto& copy : lease.borrowed()) {
+      const auto& other = first.try_emplace(copy.ref.name, copy).first->second;
+      if (other.lineage != copy.lineage)
+        throw Error("store", "replicas " + std::to_string(other.ref.replica) + " and " +
+                                 std::to_string(copy.ref.replica) + " have different copies of '" + copy.ref.name +
+                                 "', and this plan needs equal ones: ParameterStore::keep() makes them equal");
+    }
+}
+
+/// Throws Error if one replica has made other numbers of updates than another. `updates` has the numbers by replica.
+void expect_equal_updates(const std::map<int, std::set<std::int64_t>>& updates) {
+  for (const auto& [replica, counts] : updates)
+    if (counts != updates.begin()->second)
+      throw Error("store", "replica " + std::to_string(replica) + " has made " + std::to_string(*counts.rbegin()) +
+                               " updates and replica " + std::to_string(updates.begin()->first) + " " +
+                               std::to_string(*updates.begin()->second.rbegin()) +
+                               ", but the strategy says that their copies are equal (Strategy::equal_copies)");
 }
 
 }  // namespace
@@ -132,6 +156,10 @@ void SpawnedPlan::start(const RunInfo& run) {
   if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
     for (std::size_t i = 0; i < state_->parts.size(); ++i)
       if (!state_->lost.contains(static_cast<int>(i))) leases.push_back(state_->parts[i]->borrow());
+  const auto equal_copies = state_->parts.front()->equal_copies();
+  if (equal_copies.value_or(false)) expect_equal_copies(leases);
+  if (!equal_copies.value_or(true))
+    for (auto& lease : leases) lease.lets_copies_differ();
   state_->watch.begin(state_->statuses());
   state_->control->start(run);
   state_->leases = std::move(leases);
@@ -140,6 +168,10 @@ void SpawnedPlan::start(const RunInfo& run) {
 bool SpawnedPlan::done() {
   settle();
   return state_->control->phase() != RunControl::Phase::running;
+}
+
+bool SpawnedPlan::has_begun() const {
+  return state_->control->has_begun();
 }
 
 bool SpawnedPlan::drained() const {
@@ -166,16 +198,34 @@ FailurePtr SpawnedPlan::failure() const {
   return state_->control->failure();
 }
 
+FailurePtr SpawnedPlan::final_failure() const {
+  return state_->control->final_failure();
+}
+
 /// Ends the leases of a run if all actors have finished it, so that none writes any more.
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
   if (state_->control->failure()) return end_dirty();
-  for (auto& lease : state_->leases) lease.end_clean();
+  std::map<int, std::set<std::int64_t>> updates;
+  for (auto& lease : state_->leases) {
+    for (const auto& copy : lease.borrowed())
+      if (copy.updates) updates[copy.ref.replica].insert(*copy.updates);
+    lease.end_clean();
+  }
   state_->leases.clear();
+  if (state_->parts.front()->equal_copies().value_or(false)) expect_equal_updates(updates);
 }
 
 void SpawnedPlan::stop() {
   state_->control->stop();
+}
+
+void SpawnedPlan::stop_because_of(const std::exception_ptr& error) {
+  if (!is_shared()) return stop();
+  const int process = state_->cluster->process();
+  const auto text = "[plan] the program of process " + std::to_string(process) + " has thrown: " + text_of(error);
+  const auto failure = std::make_shared<const Failure>(Failure{.rank = process, .what = text});
+  done() ? state_->control->give_up(failure) : state_->control->failed(failure);
 }
 
 void SpawnedPlan::on_over(std::function<void()> callback) {
@@ -184,8 +234,36 @@ void SpawnedPlan::on_over(std::function<void()> callback) {
 
 void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
   const auto stalled = state_->watch.stalled(limit);
+  tell_busy();
   if (stalled && !done())
-    give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
+    give_up("[watchdog] " + busiest_process(limit) + "no progress of '" + *stalled + "' for " +
+            std::to_string(limit.count()) + " ms:" + describe());
+}
+
+/// Tells the other processes the task that an actor of this process has been running for longest.
+void SpawnedPlan::tell_busy() {
+  if (!is_shared()) return;
+  const auto running = state_->watch.longest_running();
+  state_->cluster->cluster().set_busy(
+      running ? std::optional(BusyRanks::Work{"'" + running->task + "'", running->since}) : std::nullopt);
+}
+
+void SpawnedPlan::call_back(const std::string& what, const std::function<void()>& callback) {
+  if (!is_shared()) return callback();
+  auto& cluster = state_->cluster->cluster();
+  /// Restores what was set before, also after an exception.
+  struct Busy {
+    Cluster& cluster;
+    std::optional<BusyRanks::Work> before;
+    ~Busy() { cluster.set_busy(std::move(before)); }
+  };
+  const Busy busy{cluster, cluster.set_busy(BusyRanks::Work{what, BusyRanks::Clock::now()})};
+  callback();
+}
+
+std::string SpawnedPlan::busiest_process(std::chrono::milliseconds limit) const {
+  const auto text = is_shared() ? state_->cluster->cluster().busiest(limit / 2) : std::string();
+  return text.empty() ? text : text + ": ";
 }
 
 /// For runtimes with a test seed: lets one actor handle mail. A random part, drawn from the seed of the first part's
@@ -212,7 +290,7 @@ void SpawnedPlan::drive() {
 void SpawnedPlan::wait_for_end(const WaitOptions& options) {
   if (state_->under_test()) drive();
   while (!state_->control->wait_for(options.interval)) {
-    if (options.on_interval) options.on_interval();
+    if (options.on_interval) call_back(kCallback, options.on_interval);
     check_progress(options.stall_limit);
   }
   settle();
@@ -222,10 +300,10 @@ void SpawnedPlan::wait(const WaitOptions& options) {
   if (on_own_thread()) throw Error("run", "a thread of the runtime's actors cannot wait for them; use on_over() there");
   try {
     wait_for_end(options);
-    if (options.on_interval) options.on_interval();
+    if (options.on_interval) call_back(kCallback, options.on_interval);
   } catch (...) {
     // All sources end at the same step before the exception, such as that of on_interval, is passed on.
-    stop();
+    stop_because_of(std::current_exception());
     wait_for_end({.stall_limit = options.stall_limit, .interval = options.interval, .on_interval = {}});
     throw;
   }

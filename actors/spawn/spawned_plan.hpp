@@ -24,7 +24,8 @@ struct WaitOptions {
   /// none for longer has stalled: the run is given up, with a report of what every actor waits for.
   std::chrono::milliseconds stall_limit{60'000};
   /// `on_interval` is called on the thread that waits, every `interval` and once after the end of the run. If it
-  /// throws, all sources end at the same step, and the exception is passed on when the run is over.
+  /// throws, all sources end at the same step, and the exception is passed on when the run is over. In other processes
+  /// that share the plan, the run fails with the text of the exception.
   std::chrono::milliseconds interval{100};
   std::function<void()> on_interval = {};
 };
@@ -67,12 +68,15 @@ class SpawnedPlan {
   /// cluster counts them, and all processes have the same number.
   std::uint64_t generation() const;
 
-  /// Starts a run and returns at once. Throws Error if a run is in progress, if an earlier run failed, or if the
-  /// parameters are in use or broken.
+  /// Starts a run and returns at once. Throws Error if a run is in progress, if an earlier run failed, if the
+  /// parameters are in use or broken, or if SpawnContext::equal_copies is true and copies of a parameter differ.
   void start(const RunInfo& run);
   /// True if no run is in progress: none was started, all actors have finished the last run, or the last run has
   /// failed.
   bool done();
+  /// False if rank 0 has not begun the run that this process has started. An expendable process that joins while a run
+  /// is in progress waits for the next one.
+  bool has_begun() const;
   /// True if every actor has finished the last run, with or without a failure. False if an actor died in the run, or if
   /// the run was given up.
   bool drained() const;
@@ -82,18 +86,30 @@ class SpawnedPlan {
   std::vector<int> absent() const;
   /// The root cause if the last run has failed, else null. It may be known before the run is over.
   FailurePtr failure() const;
+  /// The failure after which no run can follow: failure(), or one that came after the last run. Null if there is none.
+  FailurePtr final_failure() const;
   /// Waits for the end of the run. Throws Error with the root cause if the run has failed, which includes a report of
   /// what every actor waits for if the run has stalled. Throws Error on a thread of the runtime's actors. Passes on an
   /// exception of WaitOptions::on_interval.
   void wait(const WaitOptions& options = {});
   /// Makes the run end early: all sources end at the same step. Does nothing if no run is in progress.
   void stop();
+  /// Ends the run like stop(), because the program has thrown `error`. If the plan is shared with other processes, the
+  /// run fails there with the text of the exception, and no run can follow, also if no run is in progress.
+  void stop_because_of(const std::exception_ptr& error);
   /// Sets a function that is called, on any thread, whenever a run is over. For callers that do not wait(), such as an
   /// actor, which posts itself a message in the callback.
   void on_over(std::function<void()> callback);
   /// Gives the run up, with a report of what every actor waits for, if the calls of this function since start() have
   /// seen an executor complete no firing for more than `limit`. For callers that do not wait().
   void check_progress(std::chrono::milliseconds limit);
+
+  /// Calls `callback` on this thread. If the plan is shared, other processes that stall meanwhile name this process and
+  /// `what`.
+  void call_back(const std::string& what, const std::function<void()>& callback);
+  /// Returns a text about the process that has been busy with one thing for longest, if that is at least half of
+  /// `limit`, which ends with `: `; else an empty text.
+  std::string busiest_process(std::chrono::milliseconds limit) const;
 
   /// Simulates the death of the process of an expendable part: stops the actors of the part, and the run goes on
   /// without the part. Throws Error unless all parts are in this process and the part is expendable.
@@ -112,6 +128,7 @@ class SpawnedPlan {
   void settle();
   void end_dirty();
   bool on_own_thread() const;
+  void tell_busy();
   bool run_one();
   void drive();
   void run_all();

@@ -1,6 +1,7 @@
 #include "troupe/actors/store/lease.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "troupe/actors/store/parameter_store_state.hpp"
@@ -32,6 +33,32 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
   return lease;
 }
 
+std::vector<Lease::Borrowed> Lease::borrowed() const {
+  std::vector<Borrowed> borrowed;
+  if (store_ == nullptr) return borrowed;
+  const auto& state = *store_->state_;
+  std::lock_guard lock(state.mutex);
+  const auto add = [&](const ParameterRef& ref, std::optional<std::int64_t> before) {
+    if (state.parameters.at(ref.name).per_replica) return;
+    const auto& copy = state.find(ref);
+    borrowed.push_back({ref, copy.lineage});
+    if (before && state.parameters.at(ref.name).trainable) borrowed.back().updates = copy.counter->updates() - *before;
+  };
+  for (const auto& ref : read_) add(ref, {});
+  for (const auto& written : written_) add(written.ref, written.updates_before);
+  return borrowed;
+}
+
+namespace {
+
+/// A number that no copy of any store of this process has had as its lineage.
+std::uint64_t new_lineage() {
+  static std::atomic<std::uint64_t> lineages{0};
+  return ++lineages;
+}
+
+}  // namespace
+
 void Lease::give_back() {
   auto& state = *std::exchange(store_, nullptr)->state_;
   for (const auto& ref : read_) --state.find(ref).readers;
@@ -39,6 +66,7 @@ void Lease::give_back() {
     auto& copy = state.find(written.ref);
     copy.writer.clear();
     copy.end_apart();
+    if (copies_differ_) copy.lineage = new_lineage();
   }
 }
 
@@ -68,6 +96,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   store_ = std::exchange(other.store_, nullptr);
   read_ = std::move(other.read_);
   written_ = std::move(other.written_);
+  copies_differ_ = other.copies_differ_;
   return *this;
 }
 
@@ -102,7 +131,8 @@ ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vec
 }
 
 ParameterReader::Access ParameterReader::access() {
-  std::lock_guard lock(store_->state_->mutex);
+  std::unique_lock lock(store_->state_->mutex);
+  store_->state_->wait_for_writers(lock);
   // borrow() increments `changes` when it lends copies to a writer. If `changes` is unchanged, no run writes to the
   // copies.
   if (seen_changes_ != store_->state_->changes) {

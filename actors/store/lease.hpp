@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -36,6 +37,19 @@ class Lease {
   /// For each replica, the numbers of updates that the replica's written copies, except those in `alone`, have had
   /// under this lease. The set has a single number if all copies have had the same number.
   std::map<int, std::set<std::int64_t>> updates() const;
+  /// A borrowed copy. Copies of a parameter with one lineage have equal values.
+  struct Borrowed {
+    ParameterRef ref;
+    std::uint64_t lineage;
+    /// The number of updates that the copy has had under this lease, if it is one of a trained parameter and was
+    /// borrowed to write. States have no number: one of a part of a parameter may be a copy of its own.
+    std::optional<std::int64_t> updates = {};
+  };
+  /// The borrowed copies, except states that every replica has for itself (PlanParameter::per_replica).
+  std::vector<Borrowed> borrowed() const;
+  /// Declares that the run does not keep its copies of a parameter equal: each written copy gets a lineage of its own
+  /// when the run ends.
+  void lets_copies_differ() { copies_differ_ = true; }
   /// Gives the copies of a run that was given up, and may still write, back to the store. All written copies are
   /// broken.
   void abandon(const std::string& reason) { end_broken(reason, true, {}); }
@@ -54,6 +68,7 @@ class Lease {
   ParameterStore* store_ = nullptr;
   std::vector<ParameterRef> read_;
   std::vector<Written> written_;
+  bool copies_differ_ = false;
 };
 
 /// Borrows the same copies of parameters for repeated reads. An access costs little if no copy of the store has changed

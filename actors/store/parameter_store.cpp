@@ -6,6 +6,7 @@
 #include "troupe/actors/store/parameter_store_state.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/name.hpp"
 
 namespace troupe {
 
@@ -26,6 +27,7 @@ void ParameterStore::add(const PlanParameter& planned) {
   std::lock_guard lock(state_->mutex);
   state_->drop_misfit_state(planned);
   const auto& [name, replica] = planned.ref;
+  expect_name("store", "a parameter", name, kMaxMadeNameBytes);
   const auto entry = state_->parameters.find(name);
   Parameter fresh{planned.info, planned.trainable, {}};
   if (planned.per_replica) fresh.per_replica = planned.initializer;
@@ -40,7 +42,10 @@ void ParameterStore::add(const PlanParameter& planned) {
   if (planned.trainable) state_->note_trained(name);
   Copy copy;
   copy.tensor = state_->first_value(planned, parameter);
-  if (newest) copy.counter->reset(newest->updates);
+  if (newest) {
+    copy.counter->reset(newest->updates);
+    copy.lineage = state_->newest_whole(parameter)->lineage;
+  }
   if (const auto start = state_->start_value(name)) copy.counter->reset(start->updates);
   state_->start_values.erase(name);
   state_->parameters.try_emplace(name, std::move(fresh)).first->second.copies.emplace(replica, std::move(copy));
@@ -70,17 +75,17 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
 }
 
 void ParameterStore::set(const std::string& name, const Tensor& value) {
+  set(NamedValues{{name, value}});
+}
+
+void ParameterStore::set(const NamedValues& values) {
   std::unique_lock lock(state_->mutex);
-  if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
-  std::int64_t updates = 0;
-  if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) {
-    const auto& [info, trainable, copies, per_replica] = entry->second;
-    if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
-      throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
-    for (const auto& [replica, copy] : copies) updates = std::max(updates, copy.counter->updates());
-    ++updates;
+  std::vector<std::pair<std::string, Version>> versions;
+  for (const auto& [name, value] : values) {
+    expect_name("store", "a parameter", name, kMaxMadeNameBytes);
+    versions.emplace_back(name, state_->next_version(name, value));
   }
-  state_->adopt(lock, name, {updates, value});
+  state_->adopt(lock, versions);
 }
 
 std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
@@ -102,7 +107,7 @@ std::optional<std::int64_t> ParameterStore::newest_updates(const std::string& na
 
 void ParameterStore::adopt(const std::string& name, const Version& version) {
   std::unique_lock lock(state_->mutex);
-  state_->adopt(lock, name, version);
+  state_->adopt(lock, {{name, version}});
 }
 
 std::vector<std::string> ParameterStore::names() const {
@@ -126,14 +131,53 @@ void ParameterStore::forget(const std::string& name) {
   state_->start_values.erase(name);
 }
 
-TrainingPosition ParameterStore::position() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->position;
+void ParameterStore::keep(int replica) {
+  std::unique_lock lock(state_->mutex);
+  std::vector<std::pair<std::string, Version>> kept;
+  for (const auto& [name, parameter] : state_->parameters) {
+    const auto copy = parameter.copies.find(replica);
+    if (parameter.per_replica || copy == parameter.copies.end()) continue;
+    state_->check_whole({name, replica});
+    state_->check_free({name, replica}, true);
+    const auto largest =
+        std::ranges::max_element(parameter.copies, {}, [](const auto& each) { return each.second.counter->updates(); });
+    kept.push_back({name, {largest->second.counter->updates() + 1, host_clone(copy->second.tensor)}});
+  }
+  if (kept.empty()) throw Error("store", "there is no copy of replica " + std::to_string(replica));
+  state_->adopt(lock, kept);
 }
 
-void ParameterStore::set_position(const TrainingPosition& position) {
+TrainingPosition ParameterStore::position(const std::string& trainer) const {
   std::lock_guard lock(state_->mutex);
-  state_->position = position;
+  const auto position = state_->positions.find(trainer);
+  return position == state_->positions.end() ? TrainingPosition{} : position->second;
+}
+
+void ParameterStore::set_position(const TrainingPosition& position, const std::string& trainer) {
+  std::lock_guard lock(state_->mutex);
+  state_->positions[trainer] = position;
+}
+
+std::map<std::string, TrainingPosition> ParameterStore::positions() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->positions;
+}
+
+std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  auto entered = name;
+  if (name.empty()) {
+    const auto number = ++state_->unnamed_trainers;
+    entered = number == 1 ? kTrainer : kTrainer + ("_" + std::to_string(number));
+  }
+  if (!state_->trainers.insert(entered).second)
+    throw Error("trainer", "another trainer on the same parameters is named '" + entered + "'; give each its own name");
+  const auto leave = [state = state_.get()](const std::string* left) {
+    const std::unique_ptr<const std::string> owned(left);
+    std::lock_guard leaving(state->mutex);
+    state->trainers.erase(*owned);
+  };
+  return {new std::string(entered), leave};
 }
 
 std::string ParameterStore::hash(int replica) const {
@@ -199,11 +243,14 @@ void ParameterStore::recover() {
   ++state_->changes;
   for (auto& [name, parameter] : state_->parameters) {
     const auto version = state_->version_to_recover(name, parameter);
+    const auto* newest = state_->newest_whole(parameter);
+    const auto lineage = newest == nullptr ? 0 : newest->lineage;
     for (auto& [replica, copy] : parameter.copies) {
       if (copy.broken.empty()) continue;
       // Makes restore() allocate a new tensor: the failed run may still write to the old one.
       copy.abandoned = true;
       state_->restore(copy, parameter.info, version);
+      copy.lineage = lineage;
     }
   }
 }

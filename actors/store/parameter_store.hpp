@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace troupe {
 
-/// The position of a training: the next step, and the epoch and the batch that this step reads.
+/// The position of a trainer: its next step, and the epoch and the batch that this step reads.
 struct TrainingPosition {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -23,6 +24,8 @@ struct TrainingPosition {
   std::int64_t rows = 0;
   std::int64_t batch_rows = 0;
   std::int64_t layout = 0;
+  /// The identity of the data, see Dataset::content(), and of the seed; 0 if it is unknown.
+  std::int64_t data = 0;
 
   bool operator==(const TrainingPosition&) const = default;
 };
@@ -76,6 +79,10 @@ class ParameterStore {
   /// copies. Throws Error if the value is null or has another shape or dtype than the parameter, or if the parameter is
   /// still in use.
   void set(const std::string& name, const Tensor& value);
+  /// Sets several parameters at once, each like the other set(): a ParameterReader reads the old values of all of them
+  /// or the new values of all of them. Sets none if it throws.
+  using NamedValues = std::vector<std::pair<std::string, Tensor>>;
+  void set(const NamedValues& values);
 
   /// A value with its number of updates.
   struct Version {
@@ -98,8 +105,22 @@ class ParameterStore {
   /// Drops the start value of this name, if there is one.
   void forget(const std::string& name);
 
-  TrainingPosition position() const;
-  void set_position(const TrainingPosition& position);
+  /// Sets every copy of each parameter and each state to the value of this replica's copy, and counts one update. Makes
+  /// copies equal that a strategy without equal copies has trained; see Strategy::equal_copies(). Leaves states alone
+  /// that every replica has for itself. Throws Error if the replica has no copy, if a copy of it is broken, or if a run
+  /// uses a copy.
+  void keep(int replica);
+
+  /// The name of the first trainer on this store that gives no name; the next ones are "trainer_2", "trainer_3" ...
+  static constexpr const char* kTrainer = "trainer";
+  /// The position of a trainer; that of the beginning if the store has none of this name.
+  TrainingPosition position(const std::string& trainer = kTrainer) const;
+  void set_position(const TrainingPosition& position, const std::string& trainer = kTrainer);
+  /// The positions of all trainers that have one, by name.
+  std::map<std::string, TrainingPosition> positions() const;
+  /// Registers a trainer until the result is destroyed, which must not outlive the store. Returns `name`, or the next
+  /// name of a trainer without one if `name` is empty. Throws Error if a trainer of this name is registered.
+  std::shared_ptr<const std::string> enter_trainer(const std::string& name);
 
   /// Borrows copies for a run, and brings each to the value of the newest copy of its parameter. Waits, at most 10 s,
   /// for ParameterReaders that read the `written` copies. The copies in `alone`, a part of the written ones, may get

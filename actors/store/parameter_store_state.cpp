@@ -139,24 +139,46 @@ void ParameterStore::State::check_whole(const ParameterRef& ref) const {
 
 void ParameterStore::State::wait_for_accesses(std::unique_lock<std::mutex>& lock,
                                               const std::vector<ParameterRef>& refs) const {
+  ++waiting_writers;
   access_over.wait_for(lock, kAccessLimit, [&] {
     return std::ranges::all_of(refs, [&](const ParameterRef& ref) { return find(ref).accesses == 0; });
   });
+  --waiting_writers;
+  access_over.notify_all();
 }
 
-void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock, const std::string& name, const Version& version) {
+void ParameterStore::State::wait_for_writers(std::unique_lock<std::mutex>& lock) const {
+  access_over.wait_for(lock, kAccessLimit, [&] { return waiting_writers == 0; });
+}
+
+ParameterStore::Version ParameterStore::State::next_version(const std::string& name, const Tensor& value) const {
+  if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
   const auto entry = parameters.find(name);
-  if (entry == parameters.end()) {
-    start_values[name] = {version.updates, host_clone(version.value)};
-    return;
-  }
-  auto& parameter = entry->second;
+  if (entry == parameters.end()) return {0, value};
+  const auto& [info, trainable, copies, per_replica] = entry->second;
+  if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
+    throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
+  std::int64_t updates = 0;
+  for (const auto& [replica, copy] : copies) updates = std::max(updates, copy.counter->updates());
+  return {updates + 1, value};
+}
+
+void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock,
+                                  const std::vector<std::pair<std::string, Version>>& versions) {
   std::vector<ParameterRef> refs;
-  for (const auto& [replica, copy] : parameter.copies) refs.push_back({name, replica});
+  for (const auto& [name, version] : versions)
+    if (const auto entry = parameters.find(name); entry != parameters.end())
+      for (const auto& [replica, copy] : entry->second.copies) refs.push_back({name, replica});
   wait_for_accesses(lock, refs);
   for (const auto& ref : refs) check_free(ref, true);
   ++changes;
-  for (auto& [replica, copy] : parameter.copies) restore(copy, parameter.info, version);
+  for (const auto& [name, version] : versions) {
+    const auto entry = parameters.find(name);
+    if (entry == parameters.end())
+      start_values[name] = {version.updates, host_clone(version.value)};
+    else
+      for (auto& [replica, copy] : entry->second.copies) restore(copy, entry->second.info, version);
+  }
 }
 
 void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Version& version) {
@@ -168,6 +190,7 @@ void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Ve
   }
   copy_and_wait(version.value, copy.tensor);
   copy.counter->reset(version.updates);
+  copy.lineage = 0;
   copy.broken.clear();
 }
 
@@ -179,6 +202,7 @@ void ParameterStore::State::refresh(const ParameterRef& ref) {
   if (!newest->writer.empty()) return;
   copy_and_wait(newest->tensor, copy.tensor);
   copy.counter->reset(newest->counter->updates());
+  copy.lineage = newest->lineage;
 }
 
 std::string ParameterStore::State::describe_broken() const {

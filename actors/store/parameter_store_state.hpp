@@ -27,6 +27,9 @@ struct ParameterStore::Copy {
   int accesses = 0;    // number of ParameterReaders that read the copy now
   std::string writer;  // the run that has borrowed the copy to write, or empty
   std::string broken;  // the reason if the copy is broken, or empty
+  /// Copies of a parameter with one lineage and one number of updates have equal values. A run that does not keep its
+  /// copies equal gives each copy that it writes a lineage of its own.
+  std::uint64_t lineage = 0;
   /// A run that was given up may still write to the tensor.
   bool abandoned = false;
 
@@ -69,10 +72,15 @@ struct ParameterStore::State {
   void check_free(const ParameterRef& ref, bool to_write) const;
   void check_whole(const ParameterRef& ref) const;
   /// Waits until no ParameterReader reads the copies, at most for kAccessLimit. Does not throw if one still reads then.
+  /// No new access begins meanwhile, so that readers which follow each other cannot keep a writer waiting.
   void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
-  /// Writes a version into all copies of a parameter, or keeps it as the start value if the store lacks the parameter.
-  /// Throws Error while a run uses one of the copies.
-  void adopt(std::unique_lock<std::mutex>& lock, const std::string& name, const Version& version);
+  /// Waits until no writer waits for accesses, at most for kAccessLimit.
+  void wait_for_writers(std::unique_lock<std::mutex>& lock) const;
+  /// The version that a parameter has after ParameterStore::set(). Throws Error as set() does.
+  Version next_version(const std::string& name, const Tensor& value) const;
+  /// Writes each version into all copies of its parameter, or keeps it as the start value if the store lacks the
+  /// parameter. Throws Error while a run uses one of the copies, and writes none then.
+  void adopt(std::unique_lock<std::mutex>& lock, const std::vector<std::pair<std::string, Version>>& versions);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   void refresh(const ParameterRef& ref);
   /// The version that replaces broken copies: the newest whole copy, which must exist. For a state that every replica
@@ -89,10 +97,13 @@ struct ParameterStore::State {
   const std::uint64_t seed;
   mutable std::mutex mutex;
   mutable std::condition_variable access_over;
+  mutable int waiting_writers = 0;   // threads in wait_for_accesses()
   std::vector<std::string> trained;  // names in the order of note_order(); the store may lack some of the parameters
   std::map<std::string, Parameter> parameters;
   std::map<std::string, Version> start_values;
-  TrainingPosition position;
+  std::map<std::string, TrainingPosition> positions;  // by trainer
+  std::set<std::string> trainers;                     // names of the trainers that are registered
+  int unnamed_trainers = 0;                           // number of trainers without a name that have been registered
   /// Incremented when a copy may have got another tensor or other elements, and when a run borrows copies to write.
   std::uint64_t changes = 1;
 };

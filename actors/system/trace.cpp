@@ -1,6 +1,7 @@
 #include "troupe/actors/system/trace.hpp"
 
 #include <fstream>
+#include <locale>
 
 #include "troupe/ops/core/error.hpp"
 
@@ -26,6 +27,7 @@ std::vector<Trace::Event> Trace::events() const {
 
 void Trace::write(const std::filesystem::path& file) const {
   std::ofstream out(file);
+  out.imbue(std::locale::classic());  // JSON has a decimal point
   out.precision(3);
   out << std::fixed << "[";
   const char* separator = "\n";

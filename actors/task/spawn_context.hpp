@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,11 @@ class SpawnContext {
   /// if it is set, and repeat the decisions in `replay` if it is set.
   std::shared_ptr<Recording> record;
   std::shared_ptr<const Recording> replay;
+
+  /// Whether all replicas have equal copies of each parameter. If it is true, a run does not begin with copies of
+  /// different versions. If it is false, the copies that a run writes have different versions afterwards. If it is not
+  /// set, neither holds.
+  std::optional<bool> equal_copies = {};
 
   /// The rank of this process, which failures name; -1 if the plan has one part. SpawnedPlan sets it.
   int process = -1;

@@ -10,6 +10,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/passes/passes.hpp"
 

@@ -26,9 +26,10 @@ TimedTraining::TimedTraining(const TrainingFlags& flags, const std::string& stra
     : runtime_({.cpu_devices = 1}),
       strategy_(strategy_on(flags.device, strategy)),
       case_(make_case(flags, epoch_steps)) {
-  const auto& [model, loss, optimizer, metrics, seed] = case_.spec;
-  TrainerOptions options{.seed = 1, .grain = parse_grain(flags.grain), .trace = std::move(trace), .metrics = metrics};
-  trainer_ = std::make_unique<Trainer>(runtime_, *strategy_, model, optimizer, loss, options);
+  const auto& spec = case_.spec;
+  TrainerOptions options{
+      .seed = 1, .grain = parse_grain(flags.grain), .trace = std::move(trace), .metrics = spec.metrics};
+  trainer_ = std::make_unique<Trainer>(runtime_, *strategy_, spec.model, spec.optimizer, spec.loss, options);
 }
 
 std::vector<double> TimedTraining::step_seconds(std::int64_t steps, int intervals) {

@@ -7,7 +7,7 @@
 #include "troupe/strategies/parameter_server.hpp"
 
 /// Scales gradients down to a largest length, on their way from a worker to a shard. The first element of a block of
-/// gradients is loss_is_finite, which stays unchanged.
+/// gradients is the magnitude, by which the shard decides whether the gradients are finite. It stays unchanged.
 class GradientClipper final : public troupe::PortActor {
  public:
   GradientClipper(caf::actor_config& config, float max_norm) : PortActor(config), max_norm_(max_norm) {}

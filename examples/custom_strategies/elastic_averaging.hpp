@@ -83,6 +83,10 @@ class ElasticAveraging final : public troupe::Strategy {
     set_forward_places({replicas.at(0)});
   }
 
+  /// Every replica, and the center, has parameters of its own, and updates them alone.
+  std::optional<bool> equal_copies() const override { return false; }
+  bool decides_by_replica() const override { return true; }
+
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
     const int count = num_replicas_in_sync();
     auto plan = empty_plan(request, count);

@@ -43,6 +43,10 @@ class GossipRing final : public troupe::Strategy {
  public:
   explicit GossipRing(const std::vector<troupe::Place>& replicas) : Strategy(replicas) {}
 
+  /// Every replica has parameters of its own, and updates them alone.
+  std::optional<bool> equal_copies() const override { return false; }
+  bool decides_by_replica() const override { return true; }
+
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
     const int count = num_replicas_in_sync();
     auto plan = empty_plan(request, count);

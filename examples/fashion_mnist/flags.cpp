@@ -6,6 +6,7 @@
 
 #include "troupe/examples/device_flags.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/regular_file.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/step/gradient_hook.hpp"
 #include "troupe/strategies/step/partitioner.hpp"
@@ -23,6 +24,26 @@ std::string finite_and_positive(const std::string& text) {
   double value = 0.0;
   const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0.0;
   return good ? "" : "must be a positive number, not " + text;
+}
+
+/// What is wrong with a file that a flag names, found before the training, not after it. Empty if nothing is.
+std::string unusable_file(const Flags& flags) {
+  const std::pair<const char*, const std::filesystem::path&> written[] = {{"--report", flags.report},
+                                                                          {"--loss-curve", flags.loss_curve},
+                                                                          {"--dump-plan", flags.dump_plan},
+                                                                          {"--trace", flags.trace},
+                                                                          {"--record", flags.record}};
+  for (const auto& [flag, file] : written) {
+    if (file.empty()) continue;
+    try {
+      expect_writable_file(flag, file);
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+  if (!flags.replay.empty() && !std::filesystem::is_regular_file(flags.replay))
+    return "--replay: '" + flags.replay.string() + "' does not exist or is no regular file";
+  return {};
 }
 
 /// The contradiction between flags that are valid one by one. Empty if there is none.
@@ -49,6 +70,7 @@ std::string contradiction(const Flags& flags) {
   if (flags.backup >= flags.replica_count() && flags.backup > 0)
     return "--backup: " + std::to_string(flags.backup) + " of " + std::to_string(flags.replica_count()) +
            " workers leave no worker to wait for";
+  if (const auto problem = unusable_file(flags); !problem.empty()) return problem;
   if (given > 0 && flags.replicas > 0 && flags.replicas != given)
     return "--devices gives " + std::to_string(given) + " replicas, but --replicas " + std::to_string(flags.replicas);
   if (!flags.spans_processes() && (flags.job.rank || flags.job.world_size || !flags.job.rendezvous.empty()))
@@ -75,6 +97,8 @@ void declare_cluster(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"chief", "ps", "worker", "evaluator"}));
   app.add_option("--run-id", flags.job.run_id, "tells jobs apart that use the same address");
   app.add_option("--bind", flags.bind, "where to listen: an address of this machine, or any (default: loopback alone)");
+  app.add_option("--secret-file", flags.secret_file,
+                 "file with the secret of the job, needed to listen beyond loopback (default: TROUPE_SECRET)");
   app.add_option("--wait", flags.wait_seconds, "seconds to wait for the other processes")->check(CLI::Range(1, 86'400));
   app.add_option("--lost-after", flags.lost_after_seconds, "seconds without a sign of life after which one is lost")
       ->check(CLI::Range(0.5, 3600.0));

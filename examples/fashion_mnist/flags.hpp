@@ -50,6 +50,7 @@ struct Flags {
 
   JobFlags job;
   std::string bind;
+  std::string secret_file;
   int wait_seconds = 60;
   double lost_after_seconds = 2.5;
   int local_processes = 1;  ///< processes of the job on this machine, from the launcher

@@ -6,7 +6,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "troupe/actors/plan/plan_dot.hpp"
 #include "troupe/actors/plan/plan_memory.hpp"
@@ -16,6 +15,7 @@
 #include "troupe/examples/fashion_mnist/processes.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/core/text_stream.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/training/interrupt.hpp"
 #include "troupe/strategies/training/progress_bar.hpp"
@@ -133,7 +133,7 @@ int train(Flags flags) {
   if (!flags.report.empty()) memory.planned = memory_of(trainer.training_plan(all_data)).total();
   cpu_allocator()->reset_peak();
 
-  std::ostringstream curve;
+  TextStream curve;
   curve.precision(9);
   std::optional<InterruptGuard> interrupt(std::in_place);
   ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, epoch_steps);

@@ -41,6 +41,7 @@ std::shared_ptr<Cluster> meet_processes(Flags& flags) {
   std::cout << to_string(options.job) << std::endl;
   options.agreement = agreement_of(flags);
   options.bind = flags.bind;
+  options.secret_file = flags.secret_file;
   options.limit = std::chrono::seconds(flags.wait_seconds);
   options.heartbeat_limit = std::chrono::milliseconds(std::lround(flags.lost_after_seconds * 1000.0));
   options.on_notice = [](const std::string& line) { std::cerr << "fashion_mnist: " << line << std::endl; };

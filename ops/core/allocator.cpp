@@ -32,7 +32,7 @@ std::byte* Allocator::take_cached(std::size_t bytes) {
 
 std::byte* Allocator::allocate(std::size_t bytes, Contents contents) {
   const auto size = rounded(bytes);
-  if (size < bytes) throw Error("allocator", "a block of " + std::to_string(bytes) + " bytes is too large");
+  if (size < bytes) throw OutOfMemory("allocator", "a block of " + std::to_string(bytes) + " bytes is too large");
   if (size == 0) return nullptr;
   auto* block = take_cached(size);
   if (block == nullptr) block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
@@ -40,7 +40,7 @@ std::byte* Allocator::allocate(std::size_t bytes, Contents contents) {
     trim();
     block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
   }
-  if (block == nullptr) throw Error("allocator", "out of memory: " + std::to_string(size) + " bytes requested");
+  if (block == nullptr) throw OutOfMemory("allocator", "out of memory: " + std::to_string(size) + " bytes requested");
   if (contents == Contents::zeros) std::memset(block, 0, size);
   const auto in_use = in_use_.fetch_add(size) + size;
   auto peak = peak_.load();

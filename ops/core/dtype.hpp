@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -25,9 +28,11 @@ constexpr std::size_t size_of(DType dtype) {
   return number < std::size(kSizes) ? kSizes[number] : 0;
 }
 
+/// The name of a dtype; "unknown" if `dtype` is none of the enumerators.
 constexpr std::string_view name_of(DType dtype) {
   constexpr std::string_view kNames[] = {"float32", "int32", "int64", "uint8", "float16", "bfloat16"};
-  return kNames[static_cast<std::size_t>(dtype)];
+  const auto number = static_cast<std::size_t>(dtype);
+  return number < std::size(kNames) ? kNames[number] : "unknown";
 }
 
 /// DTypeOf<T>::value is the dtype of the C++ type T. half.hpp adds the 16-bit floats.
@@ -42,8 +47,8 @@ struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::int64> {};
 template <>
 struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::uint8> {};
 
-/// Calls f with a null pointer of type T*, where T is the C++ type of the dtype, and returns the result of f. The dtype
-/// must not be a 16-bit float, for which f would get a float*.
+/// Calls f with a null pointer of type T*, where T is the C++ type of the dtype, and returns the result of f. Throws
+/// Error for a 16-bit float, which has no such type.
 template <class F>
 decltype(auto) with_element_type(DType dtype, F f) {
   switch (dtype) {
@@ -53,8 +58,10 @@ decltype(auto) with_element_type(DType dtype, F f) {
       return f(static_cast<std::int64_t*>(nullptr));
     case DType::uint8:
       return f(static_cast<std::uint8_t*>(nullptr));
-    default:
+    case DType::float32:
       return f(static_cast<float*>(nullptr));
+    default:
+      throw Error("dtype", std::string(name_of(dtype)) + " has no element type here");
   }
 }
 

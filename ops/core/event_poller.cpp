@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/ops/core/signals_blocked.hpp"
+
 namespace troupe {
 
 namespace {
@@ -30,7 +32,10 @@ bool EventPoller::end(std::chrono::nanoseconds limit) {
 void EventPoller::watch(std::shared_ptr<Event::State> event, std::function<void()> callback) {
   std::lock_guard lock(mutex_);
   if (ending_) return;
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (!thread_.joinable()) {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { work(); });
+  }
   working_ = true;
   added_.push_back({std::move(event), {std::move(callback)}});
   changed_.notify_all();

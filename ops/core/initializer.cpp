@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/random.hpp"
 
 namespace troupe {
@@ -35,6 +36,7 @@ double normal_number(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) 
 }  // namespace
 
 void Initializer::fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream) const {
+  const DefaultFloatMode mode;
   auto elements = tensor.mutable_data<float>();
   if (kind == Kind::constant) {
     std::fill(elements.begin(), elements.end(), static_cast<float>(value));

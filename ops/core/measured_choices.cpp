@@ -67,6 +67,8 @@ MeasuredChoices::MeasuredChoices(std::filesystem::path file, ChoiceRule rule) : 
 /// Adds the file's choices, which other processes may have written, to `chosen_`. A key that has a choice in this
 /// process keeps it.
 void MeasuredChoices::read() {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(file_, unreadable)) return;  // a device such as /dev/zero never ends
   std::ifstream in(file_);
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
@@ -87,6 +89,9 @@ void MeasuredChoices::warn_once(const std::string& problem) {
 void MeasuredChoices::write() {
   if (file_.empty()) return;
   std::error_code error;
+  // The new file would take the place of a device or a folder, too.
+  if (std::filesystem::exists(file_, error) && !std::filesystem::is_regular_file(file_, error))
+    return warn_once(file_.string() + " is no regular file");
   const std::filesystem::path new_file = file_.string() + "." + std::to_string(getpid());
   {
     std::ofstream out(new_file);

@@ -127,6 +127,8 @@ class Tensor {
 
   /// The number of handles of this tensor. Handles of views of the tensor do not count.
   long use_count() const { return body_.use_count(); }
+  /// Whether the memory has another handle: one of this tensor, of a view of it, or of a tensor whose view this is.
+  bool has_other_handles() const { return body_.use_count() > 1 || body().memory.use_count() > 1; }
   bool same_as(const Tensor& other) const { return body_ == other.body_; }
 
  private:

@@ -12,6 +12,10 @@ TROUPE_SIMD_CLONES void mix(std::int64_t n, float* y, float keep, const float* x
   for (std::int64_t i = 0; i < n; ++i) y[i] = keep * y[i] + add * x[i];
 }
 
+TROUPE_SIMD_CLONES void divide(std::int64_t n, float* y, float divisor) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] /= divisor;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_assign(const OpCall& call) {
@@ -21,26 +25,32 @@ std::unique_ptr<Kernel> make_assign(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
-  return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 2}](
-                             Inputs in, Outputs out) {
+  return function_kernel([steps = call.attributes.integer("steps")](Inputs in, Outputs out) {
     auto info = BatchInfo::read(in[0]);
     const bool last = info.step % steps == steps - 1;
     info.step /= steps;
     info.write(out[0]);
-    mutable_floats(out[1])[0] = last && condition.holds(in) ? 1.0F : 0.0F;
+    mutable_floats(out[1])[0] = last && floats(in[1])[0] > 0.0F ? 1.0F : 0.0F;
   });
 }
 
-// The kernel adds gradient / steps to the sum, unless input 3, a flag, exists and is not above 0. An update takes
-// `steps` steps. In the first of them the kernel sets the sum to zero before, even if it does not add the gradient of
-// that step.
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
-  return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 4}](
+  return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 5}](
                              Inputs in, Outputs out) {
-    const bool first = BatchInfo::read(in[2]).step % steps == 0;
-    if (first) std::fill_n(mutable_floats(out[0]), out[0].elements(), 0.0F);
-    if (condition.holds(in))
-      mix(out[0].elements(), mutable_floats(out[0]), 1.0F, floats(in[1]), 1.0F / static_cast<float>(steps));
+    const auto batch = BatchInfo::read(in[3]);
+    auto* const sum = mutable_floats(out[0]);
+    auto& rows = mutable_floats(out[1])[0];
+    const auto n = out[0].elements();
+    if (batch.step % steps == 0) {
+      std::fill_n(sum, n, 0.0F);
+      rows = 0.0F;
+    }
+    if (condition.holds(in)) {
+      const auto rows_of_step = static_cast<float>(batch.global_rows);
+      mix(n, sum, 1.0F, floats(in[2]), rows_of_step);
+      rows += rows_of_step;
+    }
+    if (batch.step % steps == steps - 1 && rows > 0.0F) divide(n, sum, rows);
   });
 }
 

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/update.hpp"
@@ -30,8 +29,27 @@ struct BiasCorrection {
   double of_root(double update) const { return 1.0 / std::sqrt(1.0 - std::pow(beta2, update)); }
 };
 
-double number_of_update(const Tensor& batch_info) {
-  return static_cast<double>(BatchInfo::read(batch_info).step + 1);
+/// The position, among the inputs and the outputs, of the number of updates that a parameter has had.
+constexpr std::size_t kUpdates = 3;
+
+/// Runs `update`, then counts it, unless the flag forbids the update.
+class CountedUpdate final : public Kernel {
+ public:
+  CountedUpdate(Condition condition, std::unique_ptr<Kernel> update)
+      : condition_(condition), update_(std::move(update)) {}
+
+  void run(const KernelContext& context, Inputs in, Outputs out) override {
+    update_->run(context, in, out);
+    if (condition_.holds(in)) mutable_floats(out[kUpdates])[0] += 1.0F;
+  }
+
+ private:
+  Condition condition_;
+  std::unique_ptr<Kernel> update_;
+};
+
+double number_of_update(const Tensor& updates) {
+  return static_cast<double>(floats(updates)[0]) + 1.0;
 }
 
 // Updates n elements of a parameter p and its moments m and v with the gradient g. `rate` is the learning rate times
@@ -90,31 +108,32 @@ std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
   if (decoupled) rule.weight_decay = 0.0F;
   auto update = function_kernel([=, bias = BiasCorrection(call)](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
-    const auto number = number_of_update(in[5]);
-    const auto lr = floats(in[4])[0];
+    const auto number = number_of_update(in[kUpdates]);
+    const auto lr = floats(in[5])[0];
     const auto rate = static_cast<double>(lr) / (1.0 - std::pow(bias.beta1, number));
     const auto factor = clipped ? floats(in[6])[0] : 1.0F;
     if (decoupled) shrink(out[0].elements(), mutable_floats(out[0]), lr * decay);
-    adam(out[0].elements(), mutable_floats(out[0]), mutable_floats(out[1]), mutable_floats(out[2]), floats(in[3]),
+    adam(out[0].elements(), mutable_floats(out[0]), mutable_floats(out[1]), mutable_floats(out[2]), floats(in[4]),
          static_cast<float>(rate), static_cast<float>(bias.of_root(number)), factor, rule);
   });
-  return of_rows_with_gradient(call, 3, std::move(update));
+  return std::make_unique<CountedUpdate>(condition, of_rows_with_gradient(call, 4, std::move(update)));
 }
 
 std::unique_ptr<Kernel> make_lamb_update(const OpCall& call) {
   const bool clipped = call.attributes.flag("clipped");
   const Condition condition{call.inputs.size() > (clipped ? 7 : 6)};
-  return function_kernel([=, rule = adam_rule(call), bias = BiasCorrection(call)](Inputs in, Outputs out) {
+  auto step = function_kernel([=, rule = adam_rule(call), bias = BiasCorrection(call)](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
-    const auto update = number_of_update(in[5]);
+    const auto update = number_of_update(in[kUpdates]);
     const auto rate = static_cast<float>(bias.of_m(update)), root = static_cast<float>(bias.of_root(update));
     const auto n = out[0].elements();
     auto *p = mutable_floats(out[0]), *m = mutable_floats(out[1]), *v = mutable_floats(out[2]);
-    adam_moments(n, m, v, floats(in[3]), clipped ? floats(in[6])[0] : 1.0F, rule);
+    adam_moments(n, m, v, floats(in[4]), clipped ? floats(in[6])[0] : 1.0F, rule);
     const auto sizes = lamb_sizes(n, p, m, v, rate, root, rule);
     const bool zero = sizes.parameter == 0.0F || sizes.step == 0.0F;
-    lamb_step(n, p, m, v, floats(in[4])[0] * (zero ? 1.0F : std::sqrt(sizes.parameter / sizes.step)), rate, root, rule);
+    lamb_step(n, p, m, v, floats(in[5])[0] * (zero ? 1.0F : std::sqrt(sizes.parameter / sizes.step)), rate, root, rule);
   });
+  return std::make_unique<CountedUpdate>(condition, std::move(step));
 }
 
 }  // namespace troupe::cpu

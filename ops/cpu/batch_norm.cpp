@@ -2,7 +2,6 @@
 #include <cmath>
 #include <vector>
 
-#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 
@@ -54,11 +53,11 @@ class ChannelSums {
         totals_(static_cast<std::size_t>(2 * channels)),
         sums_(static_cast<std::size_t>(2 * width_)) {}
 
-  /// Computes both sums of every channel into result [2, channels]. add(n, runs, at, first, second) must handle `runs`
-  /// consecutive runs of n elements, of which the first begins at element `at`: add the two terms of element i of every
-  /// run to first[i] and second[i], which are 0 before.
-  template <class Add>
-  void add_up(std::int64_t elements, float* result, Add add) {
+  /// Computes both sums of every channel, and calls store(channel, first sum, second sum) for each. add(n, runs, at,
+  /// first, second) must handle `runs` consecutive runs of n elements, of which the first begins at element `at`: add
+  /// the two terms of element i of every run to first[i] and second[i], which are 0 before.
+  template <class Add, class Store>
+  void add_up(std::int64_t elements, Add add, Store store) {
     std::ranges::fill(totals_, 0.0);
     for (std::int64_t at = 0; at < elements;) {
       std::ranges::fill(sums_, 0.0F);
@@ -71,7 +70,8 @@ class ChannelSums {
         totals_[static_cast<std::size_t>(channels_ + j % channels_)] += sums_[static_cast<std::size_t>(width_ + j)];
       }
     }
-    std::ranges::transform(totals_, result, [](double total) { return static_cast<float>(total); });
+    for (std::int64_t c = 0; c < channels_; ++c)
+      store(c, totals_[static_cast<std::size_t>(c)], totals_[static_cast<std::size_t>(channels_ + c)]);
   }
 
  private:
@@ -116,14 +116,45 @@ TROUPE_SIMD_CLONES void add_products(std::int64_t n, std::int64_t runs, const fl
   });
 }
 
-TROUPE_SIMD_CLONES void scale_and_shift(std::int64_t n, const float* x, const float* factor, const float* shift,
-                                        const float* residual, bool relu, float* y) {
+/// The numbers by which elements are normalized: y = (x - mean) * factor + shift, repeated like the channels. The mean
+/// is subtracted first: x * factor - mean * factor would round away the digits in which x differs from a large mean.
+struct Normalization {
+  const float *mean, *factor, *shift;
+  bool relu;
+};
+
+/// Normalizes n elements, and adds `residual` unless it is null.
+[[gnu::always_inline]] inline void normalize_run(std::int64_t n, const Normalization& by, const float* x,
+                                                 const float* residual, float* y) {
   if (residual != nullptr)
-    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor[i] + shift[i] + residual[i];
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - by.mean[i]) * by.factor[i] + by.shift[i] + residual[i];
   else
-    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor[i] + shift[i];
-  if (relu)
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - by.mean[i]) * by.factor[i] + by.shift[i];
+  if (by.relu)
     for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] < 0.0F ? 0.0F : y[i];
+}
+
+/// Normalizes `runs` runs of n elements. For n = kWidth the numbers of the channels stay in registers.
+TROUPE_SIMD_CLONES void normalize_runs(std::int64_t n, std::int64_t runs, const Normalization& by, const float* x,
+                                       const float* residual, float* y) {
+  if (n != kWidth) {
+    for (std::int64_t at = 0; at < n * runs; at += n)
+      normalize_run(n, by, x + at, residual != nullptr ? residual + at : nullptr, y + at);
+    return;
+  }
+  float mean[kWidth], factor[kWidth], shift[kWidth];
+  std::copy_n(by.mean, kWidth, mean);
+  std::copy_n(by.factor, kWidth, factor);
+  std::copy_n(by.shift, kWidth, shift);
+  for (std::int64_t at = 0; at < n * runs; at += kWidth) {
+    float result[kWidth];
+    for (std::int64_t i = 0; i < kWidth; ++i) result[i] = (x[at + i] - mean[i]) * factor[i] + shift[i];
+    if (residual != nullptr)
+      for (std::int64_t i = 0; i < kWidth; ++i) result[i] += residual[at + i];
+    if (by.relu)
+      for (std::int64_t i = 0; i < kWidth; ++i) result[i] = result[i] < 0.0F ? 0.0F : result[i];
+    for (std::int64_t i = 0; i < kWidth; ++i) y[at + i] = result[i];
+  }
 }
 
 TROUPE_SIMD_CLONES void input_grad(std::int64_t n, const float* dy, const float* x, const float* mean,
@@ -143,46 +174,78 @@ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / std::sqrt(variance + epsilon);
 }
 
+/// Computes means[channels], the mean of up to 16 pixels at equal distances, as a center near the mean of all pixels.
+void mean_of_sample(std::int64_t pixels, std::int64_t channels, const float* x, float* means) {
+  const auto count = std::min<std::int64_t>(16, pixels);
+  const auto weight = 1.0F / static_cast<float>(count);
+  std::fill_n(means, channels, 0.0F);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto* pixel = x + i * pixels / count * channels;
+    for (std::int64_t c = 0; c < channels; ++c) means[c] += pixel[c] * weight;
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
+std::unique_ptr<Kernel> make_replica_moments(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
-  return function_kernel([center = Repeated(channels), totals = ChannelSums(channels)](Inputs in, Outputs out) mutable {
-    const auto *x = floats(in[0]), *c = center.fill(floats(in[1]));
-    totals.add_up(in[0].elements(), mutable_floats(out[0]),
-                  [&](auto n, auto runs, auto at, float* sums, float* squares) {
-                    add_squares(n, runs, x + at, c, sums, squares);
-                  });
+  return function_kernel([channels, center = Repeated(channels), totals = ChannelSums(channels)](Inputs in,
+                                                                                                 Outputs out) mutable {
+    const auto* x = floats(in[0]);
+    const auto pixels = in[0].elements() / channels;
+    auto *counts = mutable_floats(out[0]), *means = counts + channels, *squares_of = means + channels;
+    mean_of_sample(pixels, channels, x, means);
+    const auto* c = center.fill(static_cast<const float*>(means));
+    totals.add_up(
+        in[0].elements(),
+        [&](auto n, auto runs, auto at, float* sums, float* squares) {
+          add_squares(n, runs, x + at, c, sums, squares);
+        },
+        [&](std::int64_t channel, double sum, double squares) {
+          const auto count = static_cast<double>(pixels), distance = sum / count, at_mean = squares - sum * distance;
+          counts[channel] = static_cast<float>(count);
+          means[channel] = static_cast<float>(means[channel] + distance);
+          squares_of[channel] = static_cast<float>(at_mean < 0.0 ? 0.0 : at_mean);
+        });
   });
 }
 
+// Combines the moments of replicas by the formulas of Chan, Golub and LeVeque (1979).
 std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
-  return function_kernel([channels = call.inputs[1].shape[0], elements = call.attributes.integer("elements")](
-                             Inputs in, Outputs out) {
-    const auto count = static_cast<double>(std::max<std::int64_t>(1, BatchInfo::read(in[2]).global_rows * elements));
-    mutable_floats(out[2])[0] = static_cast<float>(count);
+  const auto& shape = call.inputs[0].shape;
+  return function_kernel([replicas = shape[0], channels = shape[2]](Inputs in, Outputs out) {
     for (std::int64_t c = 0; c < channels; ++c) {
-      const auto distance = floats(in[0])[c] / count;
-      mutable_floats(out[0])[c] = static_cast<float>(floats(in[1])[c] + distance);
-      const auto variance = floats(in[0])[channels + c] / count - distance * distance;
-      mutable_floats(out[1])[c] = static_cast<float>(variance < 0.0 ? 0.0 : variance);
+      double count = 0.0, mean = 0.0, squares = 0.0;
+      for (std::int64_t replica = 0; replica < replicas; ++replica) {
+        const auto* part = floats(in[0]) + replica * 3 * channels + c;
+        if (part[0] == 0.0F) continue;
+        const auto total = count + part[0], distance = part[channels] - mean;
+        squares += part[2 * channels] + distance * distance * (count / total) * part[0];
+        mean += distance * (part[0] / total);
+        count = total;
+      }
+      const auto counted = std::max(1.0, count);
+      mutable_floats(out[0])[c] = static_cast<float>(mean);
+      mutable_floats(out[1])[c] = static_cast<float>(squares / counted);
+      if (c == 0) mutable_floats(out[2])[0] = static_cast<float>(counted);
     }
   });
 }
 
 std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
-  return function_kernel([channels, factors = Repeated(channels), shifts = Repeated(channels),
-                          epsilon = float_attribute(call, "epsilon"),
+  return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),
+                          shifts = Repeated(channels), epsilon = float_attribute(call, "epsilon"),
                           relu = call.attributes.flag("relu")](Inputs in, Outputs out) mutable {
-    const auto *mean = floats(in[1]), *variance = floats(in[2]), *scale = floats(in[3]), *bias = floats(in[4]);
+    const auto *variance = floats(in[2]), *scale = floats(in[3]);
+    const auto *mean = means.fill(floats(in[1])), *shift = shifts.fill(floats(in[4]));
     const auto* factor = factors.fill([&](auto c) { return inverse_deviation(variance[c], epsilon) * scale[c]; });
-    const auto* shift = shifts.fill([&](auto c) { return bias[c] - mean[c] * factor[c]; });
     const auto* residual = in.size() == 7 ? floats(in[6]) : nullptr;
-    for_each_run(in[0].elements(), channels, [&](auto n, auto at) {
-      scale_and_shift(n, floats(in[0]) + at, factor, shift, residual != nullptr ? residual + at : nullptr, relu,
-                      mutable_floats(out[0]) + at);
-    });
+    const Normalization by{mean, factor, shift, relu};
+    const auto width = channels * pixels_together(channels), whole = in[0].elements() / width * width;
+    normalize_runs(width, whole / width, by, floats(in[0]), residual, mutable_floats(out[0]));
+    normalize_run(in[0].elements() - whole, by, floats(in[0]) + whole, residual != nullptr ? residual + whole : nullptr,
+                  mutable_floats(out[0]) + whole);
   });
 }
 
@@ -192,10 +255,15 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
                           epsilon = float_attribute(call, "epsilon")](Inputs in, Outputs out) mutable {
     const auto* mean = means.fill(floats(in[2]));
     auto* sums = mutable_floats(out[0]);
-    totals.add_up(in[0].elements(), sums, [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
-      add_products(n, runs, floats(in[0]) + at, floats(in[1]) + at, mean, of_dy, of_products);
-    });
-    for (std::int64_t c = 0; c < channels; ++c) sums[channels + c] *= inverse_deviation(floats(in[3])[c], epsilon);
+    totals.add_up(
+        in[0].elements(),
+        [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
+          add_products(n, runs, floats(in[0]) + at, floats(in[1]) + at, mean, of_dy, of_products);
+        },
+        [&](std::int64_t c, double of_dy, double of_products) {
+          sums[c] = static_cast<float>(of_dy);
+          sums[channels + c] = static_cast<float>(of_products) * inverse_deviation(floats(in[3])[c], epsilon);
+        });
   });
 }
 

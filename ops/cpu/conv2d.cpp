@@ -1,3 +1,7 @@
+#include <algorithm>
+
+#include "troupe/ops/cpu/block_sums.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/primitive_kernel.hpp"
 
@@ -45,6 +49,41 @@ struct Convolution {
   static constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 };
 
+TROUPE_SIMD_CLONES void add_pixels(std::int64_t pixels, std::int64_t filters, const float* dy, float* sums) {
+  for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
+    for (std::int64_t i = 0; i < filters; ++i) sums[i] += dy[pixel * filters + i];
+}
+
+/// The gradient of the weights by oneDNN, and the gradient of the bias in blocks of pixels: oneDNN adds up all pixels
+/// in one float.
+class ConvolutionOfManyPixels final : public Kernel {
+ public:
+  ConvolutionOfManyPixels(PrimitiveKernel primitive, std::int64_t pixels, std::int64_t filters)
+      : primitive_(std::move(primitive)),
+        sums_(filters, pixels / kPixels + 1, BlockSums::kRowsOfBlock / kPixels),
+        pixels_(pixels),
+        filters_(filters) {}
+
+  std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
+  void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
+    primitive_.run(context, inputs, outputs);
+    sums_.begin(mutable_floats(outputs[1]));
+    for (std::int64_t at = 0; at < pixels_; at += kPixels)
+      add_pixels(std::min(kPixels, pixels_ - at), filters_, floats(inputs[1]) + at * filters_, sums_.next_row());
+    sums_.finish();
+  }
+
+ private:
+  static constexpr std::int64_t kPixels = 64;
+
+  PrimitiveKernel primitive_;
+  BlockSums sums_;
+  std::int64_t pixels_, filters_;
+};
+
+/// The largest number of pixels that oneDNN adds up to the gradient of a bias.
+constexpr std::int64_t kFewPixels = std::int64_t{1} << 16;
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
@@ -77,18 +116,23 @@ std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
-  return primitive_kernel(call, [&] {
-    const bool has_bias = call.attributes.flag("bias");
-    const Convolution convolution(call.inputs[0].shape, call.outputs[0].shape, call.inputs[1].shape, has_bias,
+  const bool has_bias = call.attributes.flag("bias");
+  const auto& dy = call.inputs[1].shape;
+  const auto pixels = dy.elements() / dy.back(0);
+  const bool sums_by_onednn = has_bias && pixels <= kFewPixels;
+  const auto make = [&] {
+    const Convolution convolution(call.inputs[0].shape, call.outputs[0].shape, call.inputs[1].shape, sums_by_onednn,
                                   call.attributes);
     const auto chosen = convolution.backward_weights();
     PrimitiveKernel kernel(dnnl::convolution_backward_weights(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
         .input(1, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
         .output(0, DNNL_ARG_DIFF_WEIGHTS, convolution.plain_weights, chosen.diff_weights_desc());
-    if (has_bias) kernel.output(1, DNNL_ARG_DIFF_BIAS, chosen.diff_bias_desc());
+    if (sums_by_onednn) kernel.output(1, DNNL_ARG_DIFF_BIAS, chosen.diff_bias_desc());
     return kernel;
-  });
+  };
+  if (has_bias == sums_by_onednn) return primitive_kernel(call, make);
+  return onednn_kernel(call, [&] { return std::make_unique<ConvolutionOfManyPixels>(make(), pixels, dy.back(0)); });
 }
 
 }  // namespace troupe::cpu

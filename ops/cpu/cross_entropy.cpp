@@ -12,11 +12,15 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Returns the label of a row. Throws Error if it is not in [0, classes).
-std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t classes) {
+/// Returns element `element` of the labels. Throws InvalidSample if it is not in [0, classes).
+std::int64_t checked_label(const Tensor& labels, std::int64_t element, std::int64_t classes) {
+  const auto label = labels.data<std::int32_t>()[static_cast<std::size_t>(element)];
+  const auto row_elements = std::max<std::int64_t>(1, labels.shape().row_elements());
   if (label < 0 || label >= classes)
-    throw Error("softmax_cross_entropy", "label " + std::to_string(label) + " of row " + std::to_string(row) +
-                                             " is not one of the " + std::to_string(classes) + " classes");
+    throw InvalidSample("softmax_cross_entropy",
+                        "label " + std::to_string(label) + " " + InvalidSample::place_text(element, row_elements) +
+                            " is not one of the " + std::to_string(classes) + " classes",
+                        element, row_elements);
   return label;
 }
 
@@ -101,7 +105,7 @@ std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, bool of_lo
           const auto* x = floats(in[1]) + row * classes;
           if (of_logits) log_softmax_row(classes, x, dx);
           scaled_exp(classes, of_logits ? dx : x, of_row, dx);
-          const auto label = checked_label(labels[row], row, classes);
+          const auto label = checked_label(in[2], row, classes);
           if (target.smoothing != 0.0F) subtract(classes, target.smoothing / static_cast<float>(classes) * of_row, dx);
           dx[label] -= target.smoothing == 0.0F ? of_row : (1.0F - target.smoothing) * of_row;
         }
@@ -136,7 +140,7 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
         auto loss = out[0].mutable_data<float>();
         for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
           const bool ignored = target.ignores(labels[row]);
-          const auto label = ignored ? 0 : checked_label(labels[row], row, classes);
+          const auto label = ignored ? 0 : checked_label(in[1], row, classes);
           auto* log_probabilities = mutable_floats(out[1]) + row * classes;
           log_softmax_row(classes, floats(in[0]) + row * classes, log_probabilities);
           loss[row] = ignored ? 0.0F : -log_probabilities[label];

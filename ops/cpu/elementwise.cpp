@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/block_sums.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/map.hpp"
 #include "troupe/ops/cpu/walk.hpp"
@@ -96,13 +97,14 @@ void relu(std::int64_t n, const float* x, float* y) {
 // reduce_sum.
 std::unique_ptr<Kernel> make_relu_grad_bias(const OpCall& call) {
   const auto columns = call.outputs[1].shape[0];
-  return function_kernel([columns, rows = call.inputs[0].shape.elements() / columns](Inputs in, Outputs out) {
-    std::fill_n(mutable_floats(out[1]), columns, 0.0F);
+  const auto rows = call.inputs[0].shape.elements() / columns;
+  return function_kernel([columns, rows, sums = BlockSums(columns, rows)](Inputs in, Outputs out) mutable {
+    sums.begin(mutable_floats(out[1]));
     for (std::int64_t row = 0; row < rows; ++row) {
       const auto at = row * columns;
-      relu_grad_row(columns, floats(in[0]) + at, floats(in[1]) + at, mutable_floats(out[0]) + at,
-                    mutable_floats(out[1]));
+      relu_grad_row(columns, floats(in[0]) + at, floats(in[1]) + at, mutable_floats(out[0]) + at, sums.next_row());
     }
+    sums.finish();
   });
 }
 

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/block_sums.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/data/normalize.hpp"
@@ -10,16 +11,19 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Calls visit(i, index) for every index. Throws Error, in the name of `op`, if an index is not in [0, bound).
+/// Calls visit(i, index) for every index. Throws InvalidSample, in the name of `op`, if an index is not in [0, bound).
 template <class Visit>
 void for_each_index(const char* op, const Tensor& indices, std::int64_t bound, Visit visit) {
   const bool wide = indices.dtype() == DType::int64;
+  const auto row_elements = std::max<std::int64_t>(1, indices.shape().row_elements());
   for (std::int64_t i = 0; i < indices.elements(); ++i) {
     const std::int64_t index = wide ? indices.data<std::int64_t>()[static_cast<std::size_t>(i)]
                                     : indices.data<std::int32_t>()[static_cast<std::size_t>(i)];
     if (index < 0 || index >= bound)
-      throw Error(op, "index " + std::to_string(index) + " at place " + std::to_string(i) + " is not one of the " +
-                          std::to_string(bound) + " rows");
+      throw InvalidSample(op,
+                          "index " + std::to_string(index) + " " + InvalidSample::place_text(i, row_elements) +
+                              " is not one of the " + std::to_string(bound) + " rows",
+                          i, row_elements);
     visit(i, index);
   }
 }
@@ -60,13 +64,18 @@ std::unique_ptr<Kernel> make_load_rows(const OpCall& call) {
   });
 }
 
+// A block of sums is a second table, so it has as many rows as a table, and few runs have more than one block.
 std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {
+  constexpr std::int64_t kRowsOfBlock = std::int64_t{1} << 16;
+  const auto& table = call.outputs[0].shape;
+  BlockSums all_sums(table.elements(), call.inputs[1].shape.elements(), std::max(kRowsOfBlock, table[0]));
   return function_kernel(
-      [rows = call.outputs[0].shape[0], width = call.outputs[0].shape.row_elements()](Inputs in, Outputs out) {
-        std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
+      [sums = std::move(all_sums), rows = table[0], width = table.row_elements()](Inputs in, Outputs out) mutable {
+        sums.begin(mutable_floats(out[0]));
         for_each_index("scatter_add", in[1], rows, [&](std::int64_t i, std::int64_t index) {
-          add_to(width, floats(in[0]) + i * width, mutable_floats(out[0]) + index * width);
+          add_to(width, floats(in[0]) + i * width, sums.next_row() + index * width);
         });
+        sums.finish();
       });
 }
 

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/cpu/block_sums.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
@@ -65,14 +65,19 @@ std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centered) {
 
 std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centered) {
   const auto width = call.inputs[1].shape.back(0);
-  return function_kernel([=](Inputs in, Outputs out) {
-    for (std::size_t i = 1; i < out.size(); ++i) std::ranges::fill(out[i].mutable_data<float>(), 0.0F);
-    for (std::int64_t row = 0; row < in[1].elements() / width; ++row) {
+  const auto rows = call.inputs[1].shape.elements() / width;
+  return function_kernel([=, scales = BlockSums(width, rows), shifts = BlockSums(centered ? width : 0, rows)](
+                             Inputs in, Outputs out) mutable {
+    scales.begin(mutable_floats(out[1]));
+    if (centered) shifts.begin(mutable_floats(out[2]));
+    for (std::int64_t row = 0; row < rows; ++row) {
       const RowStatistics row_statistics{centered ? floats(in[3])[row] : 0.0F, floats(in[centered ? 4 : 3])[row]};
       normalize_row_grad(width, floats(in[0]) + row * width, floats(in[1]) + row * width, row_statistics, floats(in[2]),
-                         mutable_floats(out[0]) + row * width, mutable_floats(out[1]),
-                         centered ? mutable_floats(out[2]) : nullptr);
+                         mutable_floats(out[0]) + row * width, scales.next_row(),
+                         centered ? shifts.next_row() : nullptr);
     }
+    scales.finish();
+    if (centered) shifts.finish();
   });
 }
 

@@ -42,7 +42,8 @@ std::unique_ptr<Kernel> make_orthonormalize(const OpCall& call) {
       for (std::int64_t before = 0; before < column; ++before)
         columns.subtract(column, before, columns.product(column, before));
       const auto length_left = std::sqrt(columns.product(column, column));
-      columns.scale(column, length_left > kRoundingError * length ? 1.0 / length_left : 0.0);
+      // A length that is NaN is no rounding error: the column becomes NaN.
+      columns.scale(column, length_left <= kRoundingError * length ? 0.0 : 1.0 / length_left);
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/cpu/block_sums.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
@@ -35,8 +36,8 @@ TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
   return lane_sum(n, [x](std::int64_t i) { return x[i]; });
 }
 
-/// The two loops of a reduction: `all` combines n elements with `result` and returns the new result, and `each`
-/// combines element i of n elements with results[i].
+/// The two loops of a reduction to an extreme: `all` combines n elements with `result` and returns the new result, and
+/// `each` combines element i of n elements with results[i].
 struct Combine {
   float (*all)(std::int64_t n, const float* x, float result);
   void (*each)(std::int64_t n, const float* x, float* results);
@@ -45,8 +46,6 @@ struct Combine {
 float smaller(float a, float b) {
   return b < a || b != b ? b : a;
 }
-
-constexpr Combine kSum{[](std::int64_t n, const float* x, float result) { return result + sum_of(n, x); }, add_to};
 
 template <float (*f)(float, float)>
 constexpr Combine kExtreme{[](std::int64_t n, const float* x, float result) {
@@ -69,7 +68,33 @@ void reduce(const Walk& walk, const Combine& combine, float initial, const Tenso
   });
 }
 
-std::unique_ptr<Kernel> reduce_kernel(const OpCall& call, const Combine& combine, float initial) {
+/// A sum over the axes of a reduction. A block of sums has as many runs as results need, so that adding it to the
+/// results costs at most one addition for each element of x.
+class SumReduction {
+ public:
+  explicit SumReduction(const OpCall& call)
+      : walk_(reduction(call)),
+        sums_(call.outputs[0].shape.elements(), walk_.runs(),
+              std::max(BlockSums::kRowsOfBlock, call.outputs[0].shape.elements() / walk_.run_length())) {}
+
+  void run(const Tensor& x, const Tensor& results) {
+    sums_.begin(mutable_floats(results));
+    walk_.for_each_run([&](std::int64_t at, const Walk::Numbers& to) {
+      auto* y = sums_.next_row() + to[0];
+      if (walk_.steps()[0] == 0)
+        *y += sum_of(walk_.run_length(), floats(x) + at);
+      else
+        add_to(walk_.run_length(), floats(x) + at, y);
+    });
+    sums_.finish();
+  }
+
+ private:
+  Walk walk_;
+  BlockSums sums_;
+};
+
+std::unique_ptr<Kernel> extreme_kernel(const OpCall& call, const Combine& combine, float initial) {
   return function_kernel([walk = reduction(call), combine, initial](Inputs in, Outputs out) {
     reduce(walk, combine, initial, in[0], out[0]);
   });
@@ -86,23 +111,23 @@ void for_each_element(const Walk& walk, Visit visit) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
-  return reduce_kernel(call, kSum, 0.0F);
+  return function_kernel([sum = SumReduction(call)](Inputs in, Outputs out) mutable { sum.run(in[0], out[0]); });
 }
 
 std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   const auto count = call.inputs[0].shape.elements() / call.outputs[0].shape.elements();
-  return function_kernel([walk = reduction(call), count](Inputs in, Outputs out) {
-    reduce(walk, kSum, 0.0F, in[0], out[0]);
+  return function_kernel([sum = SumReduction(call), count](Inputs in, Outputs out) mutable {
+    sum.run(in[0], out[0]);
     for (auto& element : out[0].mutable_data<float>()) element /= static_cast<float>(count);
   });
 }
 
 std::unique_ptr<Kernel> make_reduce_max(const OpCall& call) {
-  return reduce_kernel(call, kExtreme<larger>, -std::numeric_limits<float>::infinity());
+  return extreme_kernel(call, kExtreme<larger>, -std::numeric_limits<float>::infinity());
 }
 
 std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
-  return reduce_kernel(call, kExtreme<smaller>, std::numeric_limits<float>::infinity());
+  return extreme_kernel(call, kExtreme<smaller>, std::numeric_limits<float>::infinity());
 }
 
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {

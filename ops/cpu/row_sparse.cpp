@@ -9,8 +9,8 @@ namespace troupe::cpu {
 namespace {
 
 /// Runs `update`, the kernel of an update, on each range of consecutive rows whose gradient is not zero. Input
-/// `gradient` is the gradient; this input and the inputs before it are split into rows, the inputs after it are passed
-/// whole.
+/// `gradient` is the gradient; this input and the inputs before it are split into rows, except scalars, which are
+/// passed whole like the inputs after it.
 class RowSparseKernel final : public Kernel {
  public:
   RowSparseKernel(std::size_t gradient, std::unique_ptr<Kernel> update)
@@ -44,6 +44,10 @@ class RowSparseKernel final : public Kernel {
   }
 
   static void view_rows(const Tensor& all, Tensor& view, std::int64_t first, std::int64_t count) {
+    if (all.shape().rank() == 0) {
+      view = all;
+      return;
+    }
     const auto row_bytes = static_cast<std::size_t>(all.shape().row_elements()) * size_of(all.dtype());
     all.view_into(view, all.shape().with_first(count), all.dtype(), static_cast<std::size_t>(first) * row_bytes);
   }

@@ -14,7 +14,7 @@ struct Condition {
 /// Makes the kernel of an update from `update`, a kernel that updates all rows. For a row-sparse parameter (attribute
 /// kRowSparse) the made kernel runs `update` only on the rows whose gradient is not zero. For other parameters returns
 /// `update` unchanged. The gradient is the input with the index `gradient`. That input, the inputs before it and the
-/// outputs must have the shape of the parameter, and `update` must accept any number of rows.
+/// outputs must be scalars or have the shape of the parameter, and `update` must accept any number of rows.
 std::unique_ptr<Kernel> of_rows_with_gradient(const OpCall& call, std::size_t gradient, std::unique_ptr<Kernel> update);
 
 }  // namespace troupe::cpu

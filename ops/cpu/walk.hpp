@@ -30,6 +30,7 @@ class Walk {
   /// input is 1, or 0 if the input is repeated.
   explicit Walk(const OpCall& call);
 
+  std::int64_t runs() const { return runs_; }
   /// The number of elements of a run, and the step of each array along a run.
   std::int64_t run_length() const { return axes_.front().size; }
   const Numbers& steps() const { return axes_.front().strides; }

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
+#include <locale>
+#include <sstream>
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
@@ -65,9 +66,14 @@ double number_of(const std::string& text, const Place& place) {
   const bool has_plus = text.starts_with('+') && !text.starts_with("+-");
   const auto [end, code] = std::from_chars(text.data() + (has_plus ? 1 : 0), text.data() + text.size(), number);
   const bool is_number = end == text.data() + text.size();
-  // from_chars gives no number for a text whose number is outside the range of double. strtod turns a number that is
-  // too small into zero or a subnormal number, and a number that is too large into infinity.
-  if (code == std::errc::result_out_of_range && is_number) number = std::strtod(text.c_str(), nullptr);
+  // from_chars gives no number for a text whose number is outside the range of double. A stream of the classic locale
+  // turns a number that is too small into zero or a subnormal number, and fails for a number that is too large. strtod
+  // would read the decimal separator of the program's locale.
+  if (code == std::errc::result_out_of_range && is_number) {
+    std::istringstream stream(text);
+    stream.imbue(std::locale::classic());
+    if (!(stream >> number)) place.refuse("'" + text + "' is too large");
+  }
   if (!is_number || code == std::errc::invalid_argument || std::isnan(number))
     place.refuse("'" + text + "' is not a number");
   if (std::isinf(number)) place.refuse("'" + text + "' is too large");
@@ -95,7 +101,8 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
     const bool too_large = sizeof(T) == sizeof(std::int64_t) ? number >= kLargest : number > kLargest;
     if (number < static_cast<double>(std::numeric_limits<T>::min()) || too_large)
       place.refuse("'" + text + "' is out of the range of " + std::string(name_of(field.dtype)));
-  } else if (std::isfinite(number) && std::abs(number) > static_cast<double>(std::numeric_limits<T>::max())) {
+  } else if (std::isinf(static_cast<T>(number))) {
+    // A number just above the largest float32 is rounded to it, so the rounded number is compared.
     place.refuse("'" + text + "' is too large");
   }
   return static_cast<T>(number);
@@ -140,10 +147,7 @@ struct Table {
   }
 };
 
-}  // namespace
-
-Dataset read_csv(const std::filesystem::path& path, const std::vector<CsvField>& fields, const CsvOptions& options) {
-  GzipFile file("csv", path);
+Dataset read_table(GzipFile& file, const std::vector<CsvField>& fields, const CsvOptions& options) {
   auto records = records_of(file, options);
   if (records.empty()) file.refuse("has no records");
   Table table{file, {}, std::move(records), options.header ? std::size_t{2} : std::size_t{1}};
@@ -160,6 +164,13 @@ Dataset read_csv(const std::filesystem::path& path, const std::vector<CsvField>&
   Dataset::Arrays arrays;
   for (const auto& field : fields) arrays.emplace_back(field.name, table.read(field));
   return Dataset::from_arrays(arrays);
+}
+
+}  // namespace
+
+Dataset read_csv(const std::filesystem::path& path, const std::vector<CsvField>& fields, const CsvOptions& options) {
+  GzipFile file("csv", path);
+  return file.within_memory([&] { return read_table(file, fields, options); });
 }
 
 }  // namespace troupe

@@ -30,10 +30,10 @@ struct CsvOptions {
 
 /// Reads a file of comma-separated values (RFC 4180, with line ends LF or CR LF), gzipped or plain. Empty lines are
 /// skipped. Throws Error that names the file, and the record and column if there are any, for: a missing, damaged or
-/// empty file, broken quotes, a record with another number of columns than the first, a missing or ambiguous column, a
-/// text that is not a number, a number out of the range of the dtype, a fraction for an integer dtype, an unknown
-/// category. Throws Error that names the field for: a field without columns, a 16-bit dtype, more categories than the
-/// dtype can hold.
+/// empty file, one that does not fit into memory, broken quotes, a record with another number of columns than the
+/// first, a missing or ambiguous column, a text that is not a number, a number out of the range of the dtype, a
+/// fraction for an integer dtype, an unknown category. Throws Error that names the field for: a field without columns,
+/// a 16-bit dtype, more categories than the dtype can hold.
 Dataset read_csv(const std::filesystem::path& file, const std::vector<CsvField>& fields,
                  const CsvOptions& options = {});
 

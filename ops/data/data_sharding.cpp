@@ -44,7 +44,12 @@ std::int64_t ShardLayout::hash() const {
   return static_cast<std::int64_t>(hash.digest());
 }
 
+void ShardLayout::expect_shards() const {
+  if (whole()) throw Error("sharding", "the layout of a data set that is not divided has no shards");
+}
+
 std::int64_t ShardLayout::batches(std::int64_t batch_rows) const {
+  expect_shards();
   std::int64_t batches = 0;
   for (int shard = 0; shard < shards(); ++shard) {
     const auto share = max_rows(batch_rows, shards(), shard);
@@ -52,12 +57,13 @@ std::int64_t ShardLayout::batches(std::int64_t batch_rows) const {
     if (share == 0)
       throw Error("sharding", "a batch of " + std::to_string(batch_rows) + " rows has no share for each of " +
                                   std::to_string(shards()) + " processes");
-    batches = std::max(batches, (rows + share - 1) / share);
+    batches = std::max(batches, rows / share + (rows % share == 0 ? 0 : 1));
   }
   return batches;
 }
 
 ShardLayout::Share ShardLayout::share(std::int64_t batch, std::int64_t batch_rows) const {
+  expect_shards();
   Share share;
   for (int shard = 0; shard < shards(); ++shard) {
     const auto limit = max_rows(batch_rows, shards(), shard);

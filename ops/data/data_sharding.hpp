@@ -38,9 +38,9 @@ class ShardLayout {
   std::int64_t hash() const;
 
   /// The number of batches of an epoch: the largest number that any shard needs to provide all of its rows. Throws
-  /// Error if a batch has fewer rows than there are shards.
+  /// Error if a batch has fewer rows than there are shards, or if the data set is not divided.
   std::int64_t batches(std::int64_t batch_rows) const;
-  /// The rows that the shard of this process provides to a batch.
+  /// The rows that the shard of this process provides to a batch. share() throws Error if the data set is not divided.
   struct Share {
     std::int64_t first = 0;  ///< index of the first of these rows in the order of the shard
     std::int64_t rows = 0;
@@ -52,6 +52,8 @@ class ShardLayout {
   bool operator==(const ShardLayout&) const = default;
 
  private:
+  void expect_shards() const;
+
   std::vector<std::int64_t> rows_;
   int own_ = 0;
 };

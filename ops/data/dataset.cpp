@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/data/array_hashes.hpp"
 
 namespace troupe {
 
@@ -18,9 +20,15 @@ std::int64_t at_least(std::int64_t minimum, std::int64_t value, const char* what
   return value;
 }
 
+std::int64_t in_range(std::int64_t minimum, std::int64_t value, std::int64_t maximum, const char* what) {
+  if (value > maximum)
+    throw Error("dataset",
+                std::string(what) + " must be at most " + std::to_string(maximum) + ", not " + std::to_string(value));
+  return at_least(minimum, value, what);
+}
+
 std::int64_t expect_rows(std::int64_t rows) {
-  if (rows > std::numeric_limits<std::int32_t>::max()) throw Error("dataset", "a data set has at most 2^31 - 1 rows");
-  return rows;
+  return in_range(0, rows, Dataset::kMostRows, "the number of rows");
 }
 
 }  // namespace
@@ -32,7 +40,7 @@ BatchPart part_of_batch(std::int64_t rows, int replicas, int replica) {
 }
 
 void Dataset::add_field(const std::string& name, const TensorInfo& info, Column column) {
-  if (name.empty()) throw Error("dataset", "a field needs a name");
+  expect_name("dataset", "a field", name);
   auto fields = fields_ ? *fields_ : std::vector<Field>();
   if (std::ranges::any_of(fields, [&](const Field& field) { return field.name == name; }))
     throw Error("dataset", "there are two fields named '" + name + "'");
@@ -57,7 +65,7 @@ void Dataset::add(const std::string& name, const Tensor& array) {
 
 Dataset Dataset::of_rows(std::int64_t rows) {
   Dataset dataset;
-  dataset.rows_ = expect_rows(at_least(0, rows, "the number of rows"));
+  dataset.rows_ = expect_rows(rows);
   dataset.fields_ = std::make_shared<const std::vector<Field>>();
   return dataset;
 }
@@ -85,9 +93,14 @@ Dataset Dataset::from_windows(const std::string& name, const Tensor& sequence, W
 
 Dataset Dataset::with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const {
   if (times_ == 0) throw Error("dataset", "only windows can have a further field of windows");
-  const auto elements = times_ * (rows_ + skipped_);
-  if (sequence.shape().rank() != 1 || shift < 0 || shift + elements > sequence.elements())
-    throw Error("dataset", "the windows of '" + name + "' need a sequence of " + std::to_string(shift + elements) +
+  if (shift < 0) throw Error("dataset", "the shift of '" + name + "' must not be negative: " + std::to_string(shift));
+  if (!sequence || sequence.shape().rank() != 1)
+    throw Error("dataset", "the windows of '" + name + "' need a sequence [N], not " + to_string(sequence));
+  std::int64_t elements = 0;
+  if (__builtin_mul_overflow(times_, rows_ + skipped_, &elements) || __builtin_add_overflow(elements, shift, &elements))
+    throw Error("dataset", "the windows of '" + name + "' have more elements than 63 bits can count");
+  if (elements > sequence.elements())
+    throw Error("dataset", "the windows of '" + name + "' need a sequence of " + std::to_string(elements) +
                                " elements, not " + to_string(sequence));
   auto changed = *this;
   changed.add_field(name, {Shape{kBatch, times_}, sequence.dtype()}, {sequence, shift});
@@ -100,6 +113,8 @@ Dataset Dataset::from_arrays(const Arrays& arrays) {
   for (const auto& [name, array] : arrays) dataset.add(name, array);
   return dataset;
 }
+
+Dataset::Dataset() : hashes_(std::make_shared<ArrayHashes>()) {}
 
 Dataset::Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale, float shift)
     : Dataset(from_arrays({{"features", std::move(features)}, {"labels", labels}}).scaled("features", scale, shift)) {
@@ -142,11 +157,11 @@ Dataset Dataset::shuffle(std::int64_t buffer) const {
 
 Dataset Dataset::batch(std::int64_t rows) const {
   if (rows != batch_) expect_no_streams("in batches of another size");
-  return with(&Dataset::batch_, at_least(1, rows, "the batch size"));
+  return with(&Dataset::batch_, in_range(1, rows, kMostRows, "the batch size"));
 }
 
 Dataset Dataset::prefetch(std::int64_t batches) const {
-  return with(&Dataset::prefetch_, at_least(0, batches, "the number of batches to prefetch"));
+  return with(&Dataset::prefetch_, in_range(0, batches, kMostPrefetched, "the number of batches to prefetch"));
 }
 
 Dataset Dataset::keep_on_devices(std::int64_t most_bytes) const {

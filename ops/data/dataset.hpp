@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,11 +27,17 @@ struct BatchPart {
 /// ceil(rows / replicas) rows, except that the last ones have the rows that are left, possibly none.
 BatchPart part_of_batch(std::int64_t rows, int replicas, int replica);
 
+class ArrayHashes;
+
 /// Samples with the same named fields, in memory or written by functions, and the order in which an epoch visits them.
 /// A Dataset is a value: functions such as shuffle() and batch() return a changed copy that shares the samples.
 class Dataset {
  public:
   using Arrays = std::vector<std::pair<std::string, Tensor>>;
+
+  /// The largest number of rows of a data set and of a batch, and of batches that are loaded ahead.
+  static constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::int64_t kMostPrefetched = std::int64_t{1} << 16;
 
   /// Makes a data set from arrays [N, ...] of any dtype, one field for each array; row i of each array belongs to
   /// sample i. If a model or a loss does not name the fields that it reads, the first field is the input of the model
@@ -82,11 +89,12 @@ class Dataset {
   /// next sample in the order of the data set takes its place in the buffer. A buffer of 1 does not change the order.
   /// Throws Error for data in streams.
   Dataset shuffle(std::int64_t buffer) const;
-  /// Sets the number of rows of a batch over all replicas. The last batch of an epoch may have fewer. Throws Error for
-  /// data in streams if the number changes.
+  /// Sets the number of rows of a batch over all replicas. The last batch of an epoch may have fewer. Throws Error if
+  /// the number is below 1 or above kMostRows, and for data in streams if the number changes.
   Dataset batch(std::int64_t rows) const;
   /// Sets the number of batches that are loaded ahead on another thread. With 0, every replica loads its part of a
   /// batch on its own thread when it needs the part, which keeps the part in the cache of the core of that thread.
+  /// Throws Error if the number is negative or above kMostPrefetched.
   Dataset prefetch(std::int64_t batches) const;
   /// Sets the limit in bytes for data that is kept on devices with memory of their own. If the fields that are read
   /// take at most `most_bytes` together, they are copied to each device once, and each batch is gathered there by the
@@ -145,7 +153,8 @@ class Dataset {
 
   /// Returns a text with the number of rows, the batch size, the shuffle buffer and the streams, and for each field its
   /// dtype, shape and scaling and a hash of its samples. Processes compare these texts to check that they have the same
-  /// data. If a function writes the field, the hash is of at most 4 of its rows.
+  /// data. If a function writes the field, the hash is of at most 4 of its rows. Other fields are hashed in the first
+  /// call; the arrays must not change afterwards.
   std::string content() const;
 
   /// True if the order of the samples differs from epoch to epoch.
@@ -169,7 +178,7 @@ class Dataset {
     float scale = 1.0F, shift = 0.0F;
     std::shared_ptr<const WriteRow> write = {};
   };
-  Dataset() = default;
+  Dataset();
   /// Returns a copy of the data set in which `member` has the value `value`.
   template <class T>
   Dataset with(T Dataset::*member, std::type_identity_t<T> value) const {
@@ -195,6 +204,7 @@ class Dataset {
   std::int64_t times_ = 0;  // elements of a window; 0 without windows
   DataSharding sharding_ = DataSharding::automatic;
   ShardLayout layout_;
+  std::shared_ptr<ArrayHashes> hashes_;  // shared with copies of the data set
 };
 
 }  // namespace troupe

@@ -1,8 +1,9 @@
 #include <cstring>
-#include <sstream>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/text_stream.hpp"
+#include "troupe/ops/data/array_hashes.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/data/normalize.hpp"
 
@@ -53,14 +54,15 @@ void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, c
 }
 
 std::string Dataset::content() const {
-  std::ostringstream text;
+  TextStream text;
   text << rows_ << " rows, batches of " << batch_ << ", shuffle buffer " << shuffle_buffer_ << ", streams " << streams_
        << "\n";
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    Hash hash;
+    std::string content;
     if (const auto field = stored(i)) {
-      hash.add_bytes(field->rows.raw(), field->rows.bytes());
+      content = hashes_->of(field->rows);
     } else {
+      Hash hash;
       const auto& info = fields()[i].info;
       const Tensor row(info.shape.with_rows(1), info.dtype);
       for (const auto sample : {std::int64_t{0}, rows_ / 3, rows_ / 2, rows_ - 1}) {
@@ -69,9 +71,10 @@ std::string Dataset::content() const {
         gather({&number, 1}, i, row);
         hash.add_bytes(row.raw(), row.bytes());
       }
+      content = hash.hex();
     }
     text << "field " << to_string(fields()[i]) << " * " << columns_[i].scale << " + " << columns_[i].shift << ": "
-         << hash.hex() << "\n";
+         << content << "\n";
   }
   return text.str();
 }

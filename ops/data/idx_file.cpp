@@ -28,10 +28,7 @@ Shape read_header(GzipFile& file, std::size_t rank) {
   return Shape(sizes);
 }
 
-}  // namespace
-
-Tensor read_idx(const std::filesystem::path& path, std::size_t rank) {
-  GzipFile file("idx", path);
+Tensor read_bytes(GzipFile& file, std::size_t rank) {
   const auto shape = read_header(file, rank);
   const auto claimed = file.claimed_elements(shape);
   const auto bytes = file.read_all(claimed + 1);
@@ -40,6 +37,13 @@ Tensor read_idx(const std::filesystem::path& path, std::size_t rank) {
                 " bytes follow");
   if (bytes.size() > claimed) file.refuse("is longer than its header " + to_string(shape) + " says");
   return Tensor::from(shape, std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace
+
+Tensor read_idx(const std::filesystem::path& path, std::size_t rank) {
+  GzipFile file("idx", path);
+  return file.within_memory([&] { return read_bytes(file, rank); });
 }
 
 }  // namespace troupe

@@ -3,45 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
+#include "troupe/ops/core/half.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
+#include "troupe/ops/data/npy_header.hpp"
 
 namespace troupe {
 
 namespace {
-
-/// Returns the part of the header, a Python dictionary in text form, from the value of `key` to the end. Throws Error
-/// if the header has no such key.
-std::string_view value_of(const GzipFile& file, std::string_view header, const std::string& key) {
-  const auto at = header.find("'" + key + "':");
-  if (at == std::string_view::npos) file.refuse("has no '" + key + "' in its header");
-  auto value = header.substr(at + key.size() + 3);
-  value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
-  return value;
-}
-
-Shape shape_of(const GzipFile& file, std::string_view text) {
-  const auto end = text.find(')');
-  if (!text.starts_with('(') || end == std::string_view::npos) file.refuse("has a broken shape in its header");
-  std::vector<std::int64_t> sizes;
-  for (const auto *at = text.data() + 1, *last = text.data() + end; at < last;) {
-    std::int64_t size = 0;
-    const auto [rest, code] = std::from_chars(at, last, size);
-    if (code != std::errc() || size < 0) file.refuse("has a broken shape in its header");
-    sizes.push_back(size);
-    at = std::find_if_not(rest, last, [](char c) { return c == ',' || c == ' '; });
-  }
-  if (sizes.size() > Shape::kMaxRank) file.refuse("has more than " + std::to_string(Shape::kMaxRank) + " axes");
-  return Shape(sizes);
-}
 
 std::string read_header(GzipFile& file) {
   std::array<unsigned char, 8> start{};
   if (file.read(start.data(), start.size()) != start.size() || std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
     file.refuse("is not an array of numpy");
   const std::size_t length_bytes = start[6] == 1 ? 2 : 4;
-  if (start[6] < 1 || start[6] > 3) file.refuse("has the unknown version " + std::to_string(start[6]));
+  if (start[6] < 1 || start[6] > 3 || start[7] != 0)
+    file.refuse("has the unknown version " + std::to_string(start[6]) + "." + std::to_string(start[7]));
   std::array<unsigned char, 4> length{};
   if (file.read(length.data(), length_bytes) != length_bytes) file.refuse("is truncated: it ends within its header");
   const std::size_t size = length[0] | length[1] << 8 | length[2] << 16 | static_cast<std::size_t>(length[3]) << 24;
@@ -52,48 +32,97 @@ std::string read_header(GzipFile& file) {
   return header;
 }
 
-/// An element type of an .npy file: its name in the header, the dtype of the tensor that read_npy() returns for it, and
-/// the size of an element in the file.
-struct ElementType {
-  std::string_view name;
-  DType dtype;
-  std::size_t bytes;
-};
-constexpr ElementType kTypes[] = {{"'<f4'", DType::float32, 4}, {"'<f8'", DType::float32, 8},
-                                  {"'<i4'", DType::int32, 4},   {"'<i8'", DType::int64, 8},
-                                  {"'|u1'", DType::uint8, 1},   {"'|b1'", DType::uint8, 1}};
+std::string number_text(double number) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
 
-ElementType type_of(const GzipFile& file, std::string_view text) {
-  for (const auto& type : kTypes)
-    if (text.starts_with(type.name)) return type;
-  file.refuse("has elements of another type: " + std::string(text.substr(0, text.find(','))));
+/// Converts the elements of a file, little-endian and in C order, to those of a tensor.
+template <class From, class To>
+void convert(const GzipFile& file, const std::string& elements, const Tensor& tensor) {
+  auto* to = reinterpret_cast<To*>(tensor.mutable_raw());
+  for (std::size_t i = 0; i * sizeof(From) < elements.size(); ++i) {
+    From element{};
+    std::memcpy(&element, elements.data() + i * sizeof(From), sizeof(From));
+    to[i] = static_cast<To>(element);
+    if constexpr (std::is_same_v<From, double>)
+      if (std::isinf(to[i]) && !std::isinf(element))
+        file.refuse("has " + number_text(element) + " as element " + std::to_string(i) +
+                    ", outside the range of float32; scale the array before it is saved");
+  }
+}
+
+/// An element type of an .npy file: its name in the header without the order of the bytes, the size of an element, and
+/// the dtype of the tensor that read_npy() returns for it.
+struct NpyElementType {
+  std::string_view name;
+  std::size_t bytes;
+  DType dtype;
+  void (*convert)(const GzipFile& file, const std::string& elements, const Tensor& tensor);
+};
+constexpr NpyElementType kNpyTypes[] = {{"f2", 2, DType::float32, convert<Float16, float>},
+                                        {"f4", 4, DType::float32, convert<float, float>},
+                                        {"f8", 8, DType::float32, convert<double, float>},
+                                        {"i1", 1, DType::int32, convert<std::int8_t, std::int32_t>},
+                                        {"i2", 2, DType::int32, convert<std::int16_t, std::int32_t>},
+                                        {"i4", 4, DType::int32, convert<std::int32_t, std::int32_t>},
+                                        {"i8", 8, DType::int64, convert<std::int64_t, std::int64_t>},
+                                        {"u1", 1, DType::uint8, convert<std::uint8_t, std::uint8_t>},
+                                        {"u2", 2, DType::int32, convert<std::uint16_t, std::int32_t>},
+                                        {"u4", 4, DType::int64, convert<std::uint32_t, std::int64_t>},
+                                        {"b1", 1, DType::uint8, convert<std::uint8_t, std::uint8_t>}};
+
+/// The element type that a header calls `name`, such as "<f4" or "|u1".
+NpyElementType type_of(const GzipFile& file, const std::string& name) {
+  for (const auto& type : kNpyTypes) {
+    const std::string_view orders = type.bytes == 1 ? "|<>" : "<>";
+    if (name.size() == 3 && name.substr(1) == type.name && orders.find(name[0]) != orders.npos) return type;
+  }
+  file.refuse("has elements of another type: '" + name + "'");
+}
+
+void reverse_bytes(std::string& elements, std::size_t element_bytes) {
+  for (auto at = elements.begin(); at != elements.end(); at += static_cast<std::ptrdiff_t>(element_bytes))
+    std::reverse(at, at + static_cast<std::ptrdiff_t>(element_bytes));
+}
+
+/// The elements of an array in Fortran order, in which the first index changes fastest, in C order.
+std::string in_c_order(const std::string& elements, const Shape& shape, std::size_t element_bytes) {
+  std::string ordered(elements.size(), '\0');
+  std::vector<std::int64_t> index(shape.rank(), 0);
+  for (std::size_t from = 0; from < elements.size(); from += element_bytes) {
+    std::int64_t to = 0;
+    for (std::size_t axis = 0; axis < index.size(); ++axis) to = to * shape[axis] + index[axis];
+    std::memcpy(ordered.data() + static_cast<std::size_t>(to) * element_bytes, elements.data() + from, element_bytes);
+    for (std::size_t axis = 0; axis < index.size() && ++index[axis] == shape[axis]; ++axis) index[axis] = 0;
+  }
+  return ordered;
+}
+
+Tensor read_array(GzipFile& file) {
+  const auto header = parse_npy_header(file, read_header(file));
+  const auto type = type_of(file, header.type);
+  const auto count = file.claimed_elements(header.shape);
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, type.bytes, &bytes) || bytes + 1 == 0)
+    file.refuse("claims " + to_string(header.shape) + ", more than memory can hold");
+  auto elements = file.read_all(bytes + 1);
+  if (elements.size() != bytes)
+    file.refuse("holds " + std::string(elements.size() > bytes ? "more than " : "") +
+                std::to_string(std::min(elements.size(), bytes)) + " bytes where " + to_string(header.shape) + " of " +
+                std::to_string(type.bytes) + " bytes are claimed");
+  if (header.type[0] == '>') reverse_bytes(elements, type.bytes);
+  if (header.fortran_order) elements = in_c_order(elements, header.shape, type.bytes);
+  Tensor tensor(header.shape, type.dtype);
+  type.convert(file, elements, tensor);
+  return tensor;
 }
 
 }  // namespace
 
 Tensor read_npy(const std::filesystem::path& path) {
   GzipFile file("npy", path);
-  const auto header = read_header(file);
-  const auto type = type_of(file, value_of(file, header, "descr"));
-  if (!value_of(file, header, "fortran_order").starts_with("False")) file.refuse("is in Fortran order");
-  const auto shape = shape_of(file, value_of(file, header, "shape"));
-  const auto elements = file.read_all();
-  const auto count = file.claimed_elements(shape);
-  if (elements.size() / type.bytes != count || elements.size() % type.bytes != 0)
-    file.refuse("holds " + std::to_string(elements.size()) + " bytes where " + to_string(shape) + " of " +
-                std::to_string(type.bytes) + " bytes are claimed");
-  Tensor tensor(shape, type.dtype);
-  if (elements.empty()) return tensor;
-  if (type.bytes == size_of(type.dtype)) {
-    std::memcpy(tensor.mutable_raw(), elements.data(), elements.size());
-    return tensor;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    double element = 0.0;
-    std::memcpy(&element, elements.data() + i * sizeof(double), sizeof(double));
-    tensor.mutable_data<float>()[i] = static_cast<float>(element);
-  }
-  return tensor;
+  return file.within_memory([&] { return read_array(file); });
 }
 
 }  // namespace troupe

@@ -6,10 +6,11 @@
 
 namespace troupe {
 
-/// Reads an array that numpy.save wrote, gzipped or plain. The elements must be little-endian and in C order. float32,
-/// int32, int64 and uint8 keep their dtype; bool becomes uint8, and float64 becomes float32. Throws Error that names
-/// the file if it is missing, damaged, truncated or too long, or has another element type or order or more than
-/// Shape::kMaxRank axes.
+/// Reads an array that numpy.save wrote, gzipped or plain, in C or Fortran order, with little-endian or big-endian
+/// elements. float32, int32, int64 and uint8 keep their dtype. float16 and float64 become float32; int8, int16 and
+/// uint16 become int32; uint32 becomes int64; bool becomes uint8. Throws Error that names the file if it is missing,
+/// damaged, truncated or too long, does not fit into memory, has another element type or more than Shape::kMaxRank
+/// axes, or has a finite float64 that is outside the range of float32.
 Tensor read_npy(const std::filesystem::path& file);
 
 }  // namespace troupe

@@ -9,7 +9,7 @@ namespace troupe {
 
 std::string read_text(const std::filesystem::path& path) {
   GzipFile file("text", path);
-  auto text = file.read_all();
+  auto text = file.within_memory([&] { return file.read_all(); });
   if (text.empty()) file.refuse("is empty");
   return text;
 }

@@ -12,9 +12,17 @@ namespace troupe {
 Value all_finite(std::span<const Value> values);
 Value all_finite(Value x);
 
+/// Returns the largest magnitude of all elements of all `values`, which must be float32, as a scalar. A NaN counts as
+/// larger than infinity, so the result is a NaN if an element is. Values without elements have the magnitude 0. The op
+/// has no gradient.
+Value largest_magnitude(std::span<const Value> values);
+
 /// Returns 1 where x >= threshold, else 0; a NaN gives 0. The op has no gradient. at_least(all_reduce(flag), number of
 /// replicas) is 1 if the flag is 1 on all replicas.
 Value at_least(Value x, double threshold);
+
+/// Returns 1 where x <= threshold, else 0; a NaN gives 0. The op has no gradient.
+Value at_most(Value x, double threshold);
 
 /// Returns x unchanged, for debugging: a NaN or an infinity in x ends the step with an Error. The gradient of x is
 /// computed after the check. Use all_finite instead if the run should continue.

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

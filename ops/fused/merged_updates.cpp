@@ -5,25 +5,28 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/graph.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
 namespace {
 
+const TensorInfo kScalar{Shape{}, DType::float32};
+
 /// An op that updates one parameter, and the op that merges several of these updates.
 struct Form {
   const OpDef* single;
   const OpDef* merged;
-  /// True if the input after the learning rate is the batch info, which has the number of the update.
-  bool numbered;
-  /// Returns the number of stored inputs per parameter: the parameter itself and its states.
+  /// True if the last stored input of a parameter is the number of its updates, a float32 scalar.
+  bool counted;
+  /// Returns the number of stored inputs per parameter: the parameter itself, its states and the number of updates.
   std::size_t (*stored)(const Attributes& attributes);
 };
 
 constexpr std::array kForms{
     Form{&kSgdUpdate, &kSgdUpdates, false,
          [](const Attributes& attributes) { return std::size_t{attributes.number("momentum") != 0.0 ? 2U : 1U}; }},
-    Form{&kAdamUpdate, &kAdamUpdates, true, [](const Attributes&) { return std::size_t{3}; }},
+    Form{&kAdamUpdate, &kAdamUpdates, true, [](const Attributes&) { return std::size_t{4}; }},
     Form{&kSquaresUpdate, &kSquaresUpdates, false, [](const Attributes&) { return std::size_t{2}; }},
 };
 
@@ -37,7 +40,7 @@ const Form& form_of(const OpDef& merged) {
 /// parameters. One shared input more than the attributes require is a flag, and the updates are applied only if it is
 /// above 0.
 std::size_t parameters_of(const Form& form, const Attributes& attributes, std::size_t inputs) {
-  const std::size_t shared = 1 + (form.numbered ? 1 : 0) + (attributes.flag("clipped") ? 1 : 0);
+  const std::size_t shared = 1 + (attributes.flag("clipped") ? 1 : 0);
   const auto per_parameter = form.stored(attributes) + 1;
   if (inputs < shared || (inputs - shared) % per_parameter > 1) return 0;
   return (inputs - shared) / per_parameter;
@@ -53,15 +56,16 @@ std::vector<TensorInfo> infer_merged(const OpInputs& inputs) {
   for (std::size_t i = 0; i < update.parameters; ++i) {
     const auto& info = inputs[update.first_stored(i)];
     bool alike = inputs[update.gradient(i)] == info;
-    for (std::size_t k = 0; k < update.stored; ++k) alike = alike && inputs[update.first_stored(i) + k] == info;
+    const auto states = update.stored - (form.counted ? 1 : 0);
+    for (std::size_t k = 0; k < states; ++k) alike = alike && inputs[update.first_stored(i) + k] == info;
     if (!alike) inputs.refuse("a parameter, its states and its gradient must have the same shape and dtype");
-    outputs.insert(outputs.end(), update.stored, info);
+    outputs.insert(outputs.end(), states, info);
+    if (!form.counted) continue;
+    inputs.expect_info(update.first_stored(i) + states, kScalar, "the number of updates");
+    outputs.push_back(kScalar);
   }
   for (auto i = update.first_shared(); i < inputs.size(); ++i)
-    if (form.numbered && i == update.first_shared() + 1)
-      inputs.expect_batch_info(i);
-    else
-      inputs.expect_info(i, {Shape{}, DType::float32}, "the learning rate, factor or flag");
+    inputs.expect_info(i, kScalar, "the learning rate, factor or flag");
   return outputs;
 }
 

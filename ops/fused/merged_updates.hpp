@@ -13,7 +13,7 @@ namespace troupe {
 struct MergedUpdate {
   /// Number of parameters.
   std::size_t parameters = 0;
-  /// Number of stored inputs per parameter: the parameter itself and its states.
+  /// Number of stored inputs per parameter: the parameter itself, its states and the number of updates.
   std::size_t stored = 1;
 
   /// The index of the input that is parameter number `parameter`. The next stored - 1 inputs are its states.

@@ -1,9 +1,9 @@
 #include "troupe/ops/graph/attributes.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/text_stream.hpp"
 
 namespace troupe {
 
@@ -70,7 +70,7 @@ struct Printer {
 }  // namespace
 
 std::string to_string(const Attributes& attributes) {
-  std::ostringstream out;
+  TextStream out;
   for (const auto& [name, value] : attributes.entries()) {
     out << (out.tellp() > 0 ? " " : "") << name << "=";
     std::visit(Printer{out}, value);

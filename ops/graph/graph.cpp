@@ -4,6 +4,8 @@
 
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -79,15 +81,30 @@ std::vector<Value> GraphBuilder::add(Node node, std::span<const TensorInfo> outp
 }
 
 Value GraphBuilder::add_source(Node node, const TensorInfo& info) {
-  if (last_numbers_.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
+  if (last_numbers_.contains(node.name))
+    throw Error("graph", "there are two values named '" + node.name +
+                             "'; layers outside a Sequential need a GraphBuilder::Scope each, whose name is put "
+                             "before the names of their parameters");
   return add(std::move(node), std::span(&info, 1))[0];
 }
 
+/// Throws Error unless `name`, and the name with the names of the current scopes before it, can name a parameter or a
+/// buffer. A slash marks the states of a parameter, such as "w/velocity".
+void GraphBuilder::expect_parameter_name(const char* what, const std::string& name) const {
+  expect_name("graph", what, name);
+  expect_name("graph", what, scope_ + name);
+  if ((scope_ + name).find('/') != std::string::npos)
+    throw Error("graph", std::string("the name '") + scope_ + name + "' of " + what +
+                             " has a slash, which marks the states of parameters; use a dot");
+}
+
 Value GraphBuilder::input(const std::string& name, const Shape& shape, DType dtype) {
+  expect_name("graph", "an input", name);
   return add_source({.op = &kInput, .name = name}, {shape, dtype});
 }
 
 Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Initializer initializer) {
+  expect_parameter_name("a parameter", name);
   if (shape.has_batch()) throw Error("graph", "parameter '" + name + "' cannot have the size of the batch");
   return add_source(
       {.op = &kParameter, .name = scope_ + name, .initializer = std::move(initializer), .trainable = true},
@@ -95,6 +112,7 @@ Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Initi
 }
 
 Value GraphBuilder::row_sparse_parameter(const std::string& name, const Shape& shape, Initializer initializer) {
+  expect_parameter_name("a parameter", name);
   if (shape.rank() == 0 || shape.has_batch())
     throw Error("graph", "row-sparse parameter '" + name + "' needs a shape [N, ...] without the batch");
   Node node{.op = &kParameter, .name = scope_ + name, .initializer = std::move(initializer), .trainable = true};
@@ -107,16 +125,19 @@ bool GraphBuilder::is_row_sparse(const Node& node) {
 }
 
 Value GraphBuilder::state(const std::string& name, const Shape& shape, Initializer initializer) {
+  expect_name("graph", "a state", name, kMaxMadeNameBytes);
   return add_source({.op = &kParameter, .name = name, .initializer = std::move(initializer)}, {shape, DType::float32});
 }
 
 Value GraphBuilder::replica_state(const std::string& name, const Shape& shape, Initializer initializer) {
+  expect_name("graph", "a state", name, kMaxMadeNameBytes);
   Node node{.op = &kParameter, .name = name, .initializer = std::move(initializer)};
   node.attributes = node.attributes.with(kPerReplica, true);
   return add_source(std::move(node), {shape, DType::float32});
 }
 
 Value GraphBuilder::buffer(const std::string& name, const Shape& shape, Initializer initializer) {
+  expect_parameter_name("a buffer", name);
   return state(scope_ + name, shape, std::move(initializer));
 }
 
@@ -193,12 +214,14 @@ Value GraphBuilder::copy_source(Node node, const TensorInfo& info) {
 }
 
 void GraphBuilder::output(const std::string& name, Value value) {
+  expect_name("graph", "an output", name, kMaxMadeNameBytes);
   if (graph_.has_output(name)) throw Error("graph", "there are two outputs named '" + name + "'");
   graph_.outputs_.push_back({name, value.id()});
 }
 
 GraphBuilder::Scope::Scope(GraphBuilder& builder, const std::string& name)
     : builder_(builder), old_length_(builder.scope_.size()) {
+  expect_name("graph", "a scope", name);
   builder_.scope_ += name + ".";
 }
 

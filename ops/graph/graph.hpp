@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -9,7 +10,6 @@
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/attributes.hpp"
 #include "troupe/ops/graph/op.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -110,6 +110,10 @@ struct BuildOptions {
   bool training = false;
   /// The seed of the random numbers that ops such as dropout draw in each step.
   std::uint64_t seed = 0;
+  /// The number of replicas among which the rows of a batch are divided, for layers that gather values of all replicas.
+  std::int64_t replicas = 1;
+  /// Returns whether the optimizer trains the parameter of a name. Null: it trains all parameters.
+  std::function<bool(const std::string& name)> trains = {};
 };
 
 /// Builds a graph node by node. Shapes and dtypes are inferred as nodes are added, so a mismatch throws Error at once.
@@ -125,9 +129,15 @@ class GraphBuilder {
 
   bool training() const { return options_.training; }
   std::uint64_t seed() const { return options_.seed; }
+  std::int64_t replicas() const { return options_.replicas; }
+  /// Whether training changes `parameter`; false if the optimizer freezes it.
+  bool trains(Value parameter) const {
+    return !options_.trains || options_.trains(graph_.producer(parameter.id()).name);
+  }
 
   /// Adds an input: a value that is given from outside at every step. Every function that adds a named source (an
-  /// input, a parameter, a state or a buffer) throws Error if a node has the name already.
+  /// input, a parameter, a state or a buffer) throws Error if a node has the name already, or if no file or report can
+  /// hold the name; see expect_name(). The names of parameters and buffers have no slash.
   Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
   /// Adds a parameter: a trained float32 value that is kept from step to step. The names of the current scopes are put
   /// before the name (see Scope). The n-th parameter takes its initial values from random stream n of seed(), so
@@ -185,7 +195,8 @@ class GraphBuilder {
   /// if a node has the name of the source already.
   Value copy_source(Node node, const TensorInfo& info);
 
-  /// Makes `value` an output of the graph under the name `name`. Throws Error if another output has the name.
+  /// Makes `value` an output of the graph under the name `name`. Throws Error if another output has the name, or if no
+  /// report can hold it; see expect_name().
   void output(const std::string& name, Value value);
 
   Value value(ValueId id) { return {*this, id}; }
@@ -193,6 +204,7 @@ class GraphBuilder {
   Graph build() && { return std::move(graph_); }
 
   /// While the object lives, puts `name` and a dot before the names of new nodes and parameters, as in `conv1.weights`.
+  /// The constructor throws Error if no file or report can hold the name; see expect_name().
   class Scope {
    public:
     Scope(GraphBuilder& builder, const std::string& name);
@@ -210,6 +222,7 @@ class GraphBuilder {
   /// of apply().
   std::vector<Value> add_op(Node node, std::span<const Value> inputs);
   Value add_source(Node node, const TensorInfo& info);
+  void expect_parameter_name(const char* what, const std::string& name) const;
   std::vector<Value> add(Node node, std::span<const TensorInfo> outputs);
   /// Throws Error unless the first `outputs` inputs of an update node are parameters that no other node updates. Two
   /// updates of a parameter would run in an undefined order.

@@ -1,6 +1,6 @@
 #include "troupe/ops/graph/print.hpp"
 
-#include <sstream>
+#include "troupe/ops/core/text_stream.hpp"
 
 namespace troupe {
 
@@ -19,7 +19,7 @@ void join(std::ostream& out, const Items& items, Print print) {
 }  // namespace
 
 std::string to_text(const Graph& graph) {
-  std::ostringstream out;
+  TextStream out;
   for (const auto& node : graph.nodes()) {
     join(out, node.outputs, [&](ValueId id) { out << "%" << id; });
     out << " " << node.name << ": ";
@@ -35,7 +35,7 @@ std::string to_text(const Graph& graph) {
 }
 
 std::string to_dot(const Graph& graph) {
-  std::ostringstream out;
+  TextStream out;
   out << "digraph graph_ {\n  rankdir=TB;\n  node [shape=box];\n";
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     const auto& node = graph.nodes()[i];

@@ -5,7 +5,9 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -158,6 +160,7 @@ void Program::run_step(std::size_t i) {
 }
 
 void Program::run() {
+  const DefaultFloatMode mode;
   if (!wired_) wire();
   for (std::size_t i = 0; i < steps_.size(); ++i) run_step(i);
   stream_->record().wait();

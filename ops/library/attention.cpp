@@ -1,6 +1,7 @@
 #include "troupe/ops/library/attention.hpp"
 
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

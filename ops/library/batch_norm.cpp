@@ -1,5 +1,6 @@
 #include "troupe/ops/library/batch_norm.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
 
@@ -17,22 +18,21 @@ std::int64_t expect_channels(const OpInputs& inputs, std::size_t x) {
   return shape.back(0);
 }
 
-std::vector<TensorInfo> infer_batch_sums(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  const auto channels = expect_channels(inputs, 0);
-  inputs.expect_info(1, {Shape{channels}, DType::float32}, "the center");
-  return {{Shape{2, channels}, DType::float32}};
+std::vector<TensorInfo> infer_replica_moments(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  return {{Shape{3, expect_channels(inputs, 0)}, DType::float32}};
 }
 
-// The shape rule of batch_moments. Inputs: sums over all replicas, center, batch info. Attribute: elements, the number
-// of elements that each channel has in one row of the batch. Outputs: mean, variance, count.
+// The shape rule of batch_moments. Input: the moments of all replicas. Outputs: mean, variance, count.
 std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
-  inputs.expect_count(3, 3);
-  inputs.expect_rank(1, 1);
-  inputs.expect_dtype(1, DType::float32);
-  inputs.expect_info(0, {Shape{2, inputs.shape(1)[0]}, DType::float32}, "the sums");
-  inputs.expect_batch_info(2);
-  return {inputs[1], inputs[1], {Shape{}, DType::float32}};
+  inputs.expect_count(1, 1);
+  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_rank(0, 3);
+  const auto& shape = inputs.shape(0);
+  if (shape.has_batch() || shape[0] < 1 || shape[1] != 3 || shape[2] < 1)
+    inputs.refuse("needs the moments of the replicas, [replicas, 3, C]");
+  const TensorInfo per_channel{Shape{shape[2]}, DType::float32};
+  return {per_channel, per_channel, {Shape{}, DType::float32}};
 }
 
 // The shape rule of batch_norm. Inputs: x, mean, variance, scale, shift, count, and optionally a residual of the shape
@@ -81,22 +81,18 @@ std::vector<Value> grad_batch_norm(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kBatchSums{.name = "batch_sums", .infer = infer_batch_sums};
+const OpDef kReplicaMoments{.name = "replica_moments", .infer = infer_replica_moments};
 const OpDef kBatchMoments{.name = "batch_moments", .infer = infer_batch_moments};
 const OpDef kBatchNorm{.name = "batch_norm", .infer = infer_batch_norm, .gradient = grad_batch_norm};
 const OpDef kBatchNormGradSums{.name = "batch_norm_grad_sums", .infer = infer_batch_norm_grad_sums};
 const OpDef kBatchNormGrad{.name = "batch_norm_grad", .infer = infer_batch_norm_grad};
 
-Value batch_sums(Value x, Value center) {
-  return x.builder().apply_one(kBatchSums, {x, center});
+Value replica_moments(Value x) {
+  return x.builder().apply_one(kReplicaMoments, {x});
 }
 
-BatchMoments batch_moments(Value sums, Value center, Value like, Value batch_info) {
-  const auto channels = center.shape().elements();
-  if (channels < 1 || like.shape().rank() < 2 || like.shape().back(0) != channels)
-    throw Error("batch_moments", to_string(like.info()) + " does not have the channels of " + to_string(center.info()));
-  const auto moments = sums.builder().apply(kBatchMoments, {sums, center, batch_info},
-                                            {{"elements", like.shape().row_elements() / channels}});
+BatchMoments batch_moments(Value parts) {
+  const auto moments = parts.builder().apply(kBatchMoments, {parts});
   return {moments[0], moments[1], moments[2]};
 }
 

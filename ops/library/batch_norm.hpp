@@ -12,16 +12,17 @@ struct BatchMoments {
   Value count;     ///< float32 scalar, the number of elements of each channel in the whole batch
 };
 
-/// The part of one replica in the statistics of a whole batch. x must be float32 [B, ..., C], and `center` float32 [C],
-/// the same on all replicas. Returns float32 [2, C]: for each channel the sum of x - center and the sum of its square.
-/// `center` should lie near the mean: the further away it is, in standard deviations, the more digits of the variance
-/// are lost. The op has no gradient: the gradient of batch_norm includes the part that passes through the statistics.
-Value batch_sums(Value x, Value center);
+/// The statistics of the rows of one replica. x must be float32 [B, ..., C]. Returns float32 [3, C]: for each channel
+/// the number of its elements, their mean, and the sum of the squared distances from that mean. A replica without rows
+/// has zeros. Distances are taken from the mean of a few rows of the batch, so that a mean that is large compared with
+/// the deviation costs no digits of the variance. The op has no gradient: the gradient of batch_norm includes the part
+/// that passes through the statistics.
+Value replica_moments(Value x);
 
-/// The statistics of the whole batch. `sums` must be the results of batch_sums(x, center) added up over all replicas,
-/// `like` must be x, which gives the number of elements per row, and `batch_info` GraphBuilder::batch_info(). Throws
-/// Error if `like` does not have the channels of `center`.
-BatchMoments batch_moments(Value sums, Value center, Value like, Value batch_info);
+/// The statistics of the whole batch from those of the replicas. `parts` must be float32 [replicas, 3, C], the results
+/// of replica_moments(x) of all replicas, as all_gather returns them. Combines them in the order of the replicas: Chan,
+/// Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
+BatchMoments batch_moments(Value parts);
 
 struct BatchNormOptions {
   double epsilon = 1e-5;

@@ -1,5 +1,6 @@
 #include "troupe/ops/library/compare.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/broadcast.hpp"
 
 namespace troupe {

@@ -1,5 +1,7 @@
 #include "troupe/ops/library/dropout.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe {
 
 namespace {

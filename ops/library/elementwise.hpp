@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <span>
 
 #include "troupe/ops/graph/graph.hpp"
@@ -45,6 +46,9 @@ Value scale(Value x, double factor);
 /// ((x0 + x1) + x2) + ... of one or more values, which must have the same shape and dtype: float32, int32, int64,
 /// float16 or bfloat16. 16-bit sums are rounded after every addition. Sums of floats have a gradient.
 Value add_n(std::span<const Value> values);
+inline Value add_n(std::initializer_list<Value> values) {
+  return add_n(std::span(values.begin(), values.size()));
+}
 
 /// Returns a where `condition` is not 0, else b. `condition` must be uint8, a and b must be float32. All three are
 /// stretched to one shape by numpy's rules.

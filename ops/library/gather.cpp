@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe {
 
 namespace {

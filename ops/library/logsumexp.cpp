@@ -1,5 +1,6 @@
 #include "troupe/ops/library/logsumexp.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"

@@ -1,6 +1,7 @@
 #include "troupe/ops/library/lstm.hpp"
 
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"

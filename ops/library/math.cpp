@@ -1,5 +1,6 @@
 #include "troupe/ops/library/math.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {
@@ -65,6 +66,10 @@ Value pow(Value x, double exponent) {
 }
 Value clip(Value x, double least, double most) {
   return x.builder().apply_one(kClip, {x}, {{"least", least}, {"most", most}});
+}
+
+Value neg(Value x) {
+  return x.builder().apply_one(kScale, {x}, {{"factor", -1.0}});
 }
 
 }  // namespace troupe

@@ -16,9 +16,7 @@ Value rsqrt(Value x);
 /// |x|. The gradient at 0 is 0.
 Value abs(Value x);
 /// -x.
-inline Value neg(Value x) {
-  return x.builder().apply_one(kScale, {x}, {{"factor", -1.0}});
-}
+Value neg(Value x);
 /// x to the power `exponent`.
 Value pow(Value x, double exponent);
 /// The number in [least, most] that is nearest to x. The gradient is passed on where x lies in [least, most], and is 0

@@ -31,7 +31,7 @@ Value outer_sum(Value a, Value b);
 
 /// Makes the columns of x orthogonal to each other, first column first, and of length 1, by the modified Gram-Schmidt
 /// process. x must be float32 [m, n] and must not have the batch axis B. A column that depends linearly on earlier
-/// ones, up to rounding, becomes zero. The op has no gradient.
+/// ones, up to rounding, becomes zero. A column with a NaN and all columns after it become NaN. The op has no gradient.
 Value orthonormalize(Value x);
 
 }  // namespace troupe

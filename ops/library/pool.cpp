@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe {
 
 namespace {
@@ -9,6 +11,8 @@ namespace {
 // Max pooling stores, for each window, the position of its largest element in one byte: 0 .. 224 for the 225 elements
 // of the largest window, or kNoPlace.
 constexpr std::int64_t kMaxKernelSize = 15;
+// The largest kernel size and stride. Sums of the size of an image and such numbers do not overflow.
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 31;
 static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
 /// The shape of the pooled images. Throws Error if an attribute is out of range, or a window is larger than the padded
@@ -20,6 +24,8 @@ Shape pooled_shape(const OpInputs& inputs) {
   const auto stride = inputs.attributes.integer("stride");
   const auto padding = inputs.attributes.integer("padding");
   if (kernel_size < 1 || stride < 1) inputs.refuse("kernel size and stride must be at least 1");
+  if (kernel_size > kMaxExtent || stride > kMaxExtent)
+    inputs.refuse("kernel size and stride must be at most " + std::to_string(kMaxExtent));
   if (padding < 0 || padding >= kernel_size) inputs.refuse("the padding must be less than the kernel size");
   const auto& x = inputs.shape(0);
   const auto pooled_size = [&](std::int64_t size) {

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/broadcast.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"

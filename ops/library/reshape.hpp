@@ -1,5 +1,9 @@
 #pragma once
 
+#include <initializer_list>
+#include <span>
+#include <vector>
+
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe {
@@ -23,6 +27,9 @@ Value view_at(Value x, std::int64_t offset, const Shape& shape);
 /// pack_offsets (ops/core/shape.hpp) gives the offsets. The values must be float32 and must not have the batch axis B.
 /// The op has no gradient.
 Value pack(std::span<const Value> values);
+inline Value pack(std::initializer_list<Value> values) {
+  return pack(std::span(values.begin(), values.size()));
+}
 /// Returns, for each of `values`, a view into `block` with the shape of that value. The block must have the layout of
 /// the result of pack(values).
 std::vector<Value> unpacked(Value block, std::span<const Value> values);

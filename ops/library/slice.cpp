@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

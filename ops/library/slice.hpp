@@ -1,5 +1,7 @@
 #pragma once
 
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "troupe/ops/graph/graph.hpp"
@@ -14,6 +16,9 @@ Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t size);
 
 /// Splits one axis of x into consecutive parts of the given sizes, which must add up to the size of the axis.
 std::vector<Value> split(Value x, std::int64_t axis, const std::vector<std::int64_t>& sizes);
+inline std::vector<Value> split(Value x, std::int64_t axis, std::initializer_list<std::int64_t> sizes) {
+  return split(x, axis, std::vector(sizes));
+}
 /// Splits one axis of x into `parts` consecutive parts of equal size. Throws Error if `parts` does not divide the size.
 std::vector<Value> split(Value x, std::int64_t axis, std::int64_t parts);
 
@@ -23,6 +28,9 @@ Value pad(Value x, const std::vector<std::int64_t>& before, const std::vector<st
 
 /// Joins values along an axis. The values must have the same dtype and the same sizes along all other axes.
 Value concat(std::span<const Value> values, std::int64_t axis);
+inline Value concat(std::initializer_list<Value> values, std::int64_t axis) {
+  return concat(std::span(values.begin(), values.size()), axis);
+}
 
 /// Returns float32 [size, ...]: rows `begin` to `begin + size - 1` of the whole batch. Rows that other replicas hold,
 /// or that the batch does not have, are zero. The sum of the results of all replicas (all_reduce) is the slice of the

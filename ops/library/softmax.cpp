@@ -1,5 +1,6 @@
 #include "troupe/ops/library/softmax.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {

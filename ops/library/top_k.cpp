@@ -1,5 +1,7 @@
 #include "troupe/ops/library/top_k.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe {
 
 namespace {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "troupe/ops/graph/graph.hpp"
@@ -77,13 +78,19 @@ struct Flatten {
 };
 
 /// A layer of any type: a function from a value to a value, and a name for the scope of its parameters. A user-defined
-/// layer is a struct with a static member kName and a call operator. An Activation is a layer named `activation`.
+/// layer is a struct with a static member kName and a call operator. Any other function from a value to a value, such
+/// as an Activation or a lambda, is a layer named `activation`.
 class Layer {
  public:
   Layer(Activation activation) : name_("activation"), function_(activation) {}  // NOLINT: implicit, for lists of layers
   template <class T>
   requires requires { T::kName; }
   Layer(T layer) : name_(T::kName), function_(std::move(layer)) {}  // NOLINT: implicit, for lists of layers
+  template <class Function>
+  requires(!std::is_same_v<Function, Layer> && !requires { Function::kName; } &&
+           std::is_invocable_r_v<Value, const Function&, Value>)
+      Layer(Function function)  // NOLINT: implicit, for lists of layers
+      : name_("activation"), function_(std::move(function)) {}
 
   const std::string& name() const { return name_; }
   Value operator()(Value x) const { return function_(x); }

@@ -2,6 +2,7 @@
 
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reshape.hpp"
@@ -14,14 +15,11 @@ namespace troupe {
 
 namespace {
 
-/// Returns a float32 scalar, the number of elements of x [B, ...] in the rows that this replica computes. x must have
-/// no NaN: the function counts the elements that equal themselves, which NaN does not.
-Value count_of(Value x) {
-  return sum_of_all(cast(equal(x, x), DType::float32));
-}
-
-Value ignored_label(Value labels, std::int32_t ignored) {
-  return labels.builder().constant(Tensor::scalar(ignored));
+/// x [...] as a column [..., 1].
+Value column_of(Value x) {
+  auto sizes = x.shape().list();
+  sizes.push_back(1);
+  return reshape(x, Shape(sizes));
 }
 
 Metric mean_of_loss(const char* name, const Loss& loss) {
@@ -38,20 +36,18 @@ Metric accuracy(const std::string& logits, const std::string& labels, std::optio
             const auto label_values = labels_of(fields, labels, logit_values, "the accuracy");
             const auto correct = count_correct(logit_values, label_values, ignored);
             if (!ignored && label_values.shape().rank() == 1) return correct;
-            if (!ignored) return {correct, count_of(label_values)};
-            const auto counted = not_equal(label_values, ignored_label(label_values, *ignored));
-            return {correct, sum_of_all(cast(counted, DType::float32))};
+            return {correct, sum_of_all(counted_labels(label_values, ignored).counts)};
           }};
 }
 
-Metric top_k_accuracy(std::int64_t k, const std::string& logits, const std::string& labels) {
+Metric top_k_accuracy(std::int64_t k, const std::string& logits, const std::string& labels,
+                      std::optional<std::int32_t> ignored) {
   return {"top_" + std::to_string(k) + "_accuracy", [=](const Outputs& outputs, const Inputs& fields) -> MetricSums {
             const auto logit_values = logits_of(outputs, logits, "the top-k accuracy");
             const auto label_values = labels_of(fields, labels, logit_values, "the top-k accuracy");
-            auto column = label_values.shape().list();
-            column.push_back(1);
-            const auto hits = equal(top_k(logit_values, k).indices, reshape(label_values, Shape(column)));
-            return {sum_of_all(cast(hits, DType::float32)), count_of(label_values)};
+            const auto counts = counted_labels(label_values, ignored).counts;
+            const auto hits = cast(equal(top_k(logit_values, k).indices, column_of(label_values)), DType::float32);
+            return {sum_of_all(ignored ? mul(hits, column_of(counts)) : hits), sum_of_all(counts)};
           }};
 }
 
@@ -63,14 +59,17 @@ Metric mean_absolute_error(const std::string& output, const std::string& target)
   return mean_of_loss("mean_absolute_error", MeanAbsoluteError{output, target});
 }
 
-Metric confusion_matrix(const std::string& logits, const std::string& labels) {
+Metric confusion_matrix(const std::string& logits, const std::string& labels, std::optional<std::int32_t> ignored) {
   return {"confusion_matrix", [=](const Outputs& outputs, const Inputs& fields) -> MetricSums {
             const auto logit_values = logits_of(outputs, logits, "the confusion matrix");
             const auto label_values = labels_of(fields, labels, logit_values, "the confusion matrix");
             const auto classes = logit_values.shape().back(0);
             const auto last = static_cast<std::int64_t>(logit_values.shape().rank()) - 1;
-            const auto table = outer_sum(one_hot(label_values, classes), one_hot(argmax(logit_values, last), classes));
-            return {table, count_of(label_values)};
+            const auto counted = counted_labels(label_values, ignored);
+            auto of_labels = one_hot(counted.labels, classes);
+            if (ignored) of_labels = mul(of_labels, column_of(counted.counts));
+            const auto table = outer_sum(of_labels, one_hot(argmax(logit_values, last), classes));
+            return {table, sum_of_all(counted.counts)};
           }};
 }
 

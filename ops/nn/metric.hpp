@@ -37,14 +37,17 @@ struct Metric {
 Metric accuracy(const std::string& logits = {}, const std::string& labels = {},
                 std::optional<std::int32_t> ignored = {});
 /// The metric "top_K_accuracy", where K is the number `k`, as in "top_5_accuracy": the fraction of labels, int32 [B,
-/// ...], whose class has one of the k largest logits, float32 [B, ..., C].
-Metric top_k_accuracy(std::int64_t k, const std::string& logits = {}, const std::string& labels = {});
+/// ...], whose class has one of the k largest logits, float32 [B, ..., C]. Labels equal to `ignored` do not count.
+Metric top_k_accuracy(std::int64_t k, const std::string& logits = {}, const std::string& labels = {},
+                      std::optional<std::int32_t> ignored = {});
 /// The metrics "mean_squared_error" and "mean_absolute_error": the mean of (output - target)^2, or of |output -
 /// target|, over all elements. Output and target are float32 [B, ...] of the same shape.
 Metric mean_squared_error(const std::string& output = {}, const std::string& target = {});
 Metric mean_absolute_error(const std::string& output = {}, const std::string& target = {});
 /// The metric "confusion_matrix": a table float32 [C, C]. The entry at row i and column j is the fraction of all labels
 /// that are i and for which class j has the largest logit. Labels are int32 [B, ...], logits float32 [B, ..., C].
-Metric confusion_matrix(const std::string& logits = {}, const std::string& labels = {});
+/// Labels equal to `ignored` do not count.
+Metric confusion_matrix(const std::string& logits = {}, const std::string& labels = {},
+                        std::optional<std::int32_t> ignored = {});
 
 }  // namespace troupe

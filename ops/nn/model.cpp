@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
 
 namespace troupe {
 
@@ -38,6 +39,7 @@ Outputs::Outputs(std::initializer_list<std::pair<std::string, Value>> values) {
 }
 
 void Outputs::add(const std::string& name, Value value) {
+  expect_name("model", "an output", name);
   for (const auto& [existing, unused] : entries_)
     if (existing == name) throw Error("model", "there are two outputs named '" + name + "'");
   if (!value.valid()) throw Error("model", "output '" + name + "' is no value");

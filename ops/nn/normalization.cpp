@@ -48,11 +48,10 @@ Value BatchNorm::operator()(Value x) const {
   const auto factor = scale_parameter(x, channels), shift = shift_parameter(x, channels);
   const auto mean = builder.buffer("mean", channels, Initializer::zeros());
   const auto variance = builder.buffer("variance", channels, Initializer::constant(1.0));
-  if (!builder.training())
+  if (!builder.training() || (!builder.trains(factor) && !builder.trains(shift)))
     return batch_norm(x, {mean, variance, builder.constant(Tensor::scalar(1.0F))}, factor, shift,
                       {.epsilon = epsilon, .of_batch = false});
-  const auto sums = all_reduce(batch_sums(x, mean));
-  const auto moments = batch_moments(sums, mean, x, builder.batch_info());
+  const auto moments = batch_moments(all_gather(replica_moments(x), builder.replicas()));
   builder.next_value(mean, moved(mean, moments.mean, momentum));
   builder.next_value(variance, moved(variance, moments.variance, momentum));
   return batch_norm(x, moments, factor, shift, {.epsilon = epsilon});

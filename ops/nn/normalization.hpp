@@ -23,10 +23,11 @@ struct RmsNorm {
 };
 
 /// A layer that applies the op batch_norm over all axes of x but the last, with a trained scale and shift. A training
-/// graph uses the mean and variance of the whole batch, for which an all-reduce adds up the sums of all replicas. Other
-/// graphs use a running mean and variance, which are kept beside the parameters: each training step multiplies them by
-/// (1 - momentum) and adds momentum times the mean and variance of the batch. Throws Error if x has fewer than 2 axes
-/// or the momentum is not in [0, 1].
+/// graph uses the mean and variance of the whole batch, for which an all-gather collects the moments of all replicas.
+/// Other graphs use a running mean and variance, which are kept beside the parameters: each training step multiplies
+/// them by (1 - momentum) and adds momentum times the mean and variance of the batch. A layer whose scale and shift are
+/// both frozen (Optimizer::frozen) uses the running mean and variance in training, too, and leaves them as they are, as
+/// in Keras. Throws Error if x has fewer than 2 axes or the momentum is not in [0, 1].
 struct BatchNorm {
   static constexpr const char* kName = "norm";
   double momentum = 0.1;

@@ -26,26 +26,30 @@ std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-/// The shape rule of accumulation. Inputs: the batch info, and optionally a flag, a float32 scalar. Attribute: steps,
-/// the number of steps of an update. Outputs: the batch info with the number of the update in place of the number of
-/// the step; a float32 scalar that is 1 in the last step of an update if the flag is absent or above 0, else 0.
+/// The shape rule of accumulation. Inputs: the batch info, and the accumulated rows, a float32 scalar. Attribute:
+/// steps, the number of steps of an update. Outputs: the batch info with the number of the update in place of the
+/// number of the step; a float32 scalar that is 1 in the last step of an update if there are accumulated rows, else 0.
 std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
-  inputs.expect_count(1, 2);
+  inputs.expect_count(2, 2);
   inputs.expect_batch_info(0);
-  if (inputs.size() == 2) inputs.expect_info(1, kScalar, "the flag");
+  inputs.expect_info(1, kScalar, "the accumulated rows");
   if (inputs.attributes.integer("steps") < 1) inputs.refuse("needs at least one step");
   return {inputs[0], kScalar};
 }
 
-/// The shape rule of accumulate. Inputs: a sum, a gradient, the batch info, and optionally a flag, a float32 scalar.
-/// Attribute: steps, the number of steps of an update. Output: the sum, which the op overwrites: the first step of an
-/// update clears the sum, then gradient / steps is added if the flag is absent or above 0.
+/// The shape rule of accumulate. Inputs: a sum, its rows, a float32 scalar, a gradient, the batch info, and optionally
+/// a flag, a float32 scalar. Attribute: steps, the number of steps of an update. Outputs: the sum and its rows, which
+/// the op overwrites. The first step of an update clears both. If the flag is absent or above 0, the gradient times the
+/// rows of the whole batch is added to the sum, and these rows to its rows. The last step divides the sum by its rows,
+/// so that it becomes the mean gradient of all rows.
 std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
-  inputs.expect_count(3, 4);
-  if (!(inputs[0] == inputs[1])) inputs.refuse("sum and gradient must have the same shape and dtype");
-  inputs.expect_batch_info(2);
-  if (inputs.size() == 4) inputs.expect_info(3, kScalar, "the flag");
-  return {inputs[0]};
+  inputs.expect_count(4, 5);
+  if (!(inputs[0] == inputs[2])) inputs.refuse("sum and gradient must have the same shape and dtype");
+  inputs.expect_info(1, kScalar, "the accumulated rows");
+  inputs.expect_batch_info(3);
+  if (inputs.size() == 5) inputs.expect_info(4, kScalar, "the flag");
+  if (inputs.attributes.integer("steps") < 1) inputs.refuse("needs at least one step");
+  return {inputs[0], kScalar};
 }
 
 /// The shape rule of average. Inputs: the average, a float32 scalar that is 0 until the first update, the parameter,
@@ -123,6 +127,32 @@ const Optimizer::Group* Optimizer::group_of(const std::string& name) const {
   return nullptr;
 }
 
+void Optimizer::expect_members(std::span<const std::string> parameters) const {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const auto& group = groups_[i];
+    const bool is_frozen = group.optimizer.empty();
+    std::vector<std::string> accepted, members;
+    for (const auto& name : parameters) {
+      if (!group.has(name)) continue;
+      accepted.push_back(name);
+      const auto* owner = group_of(name);
+      if (owner == &group || (is_frozen && owner->optimizer.empty())) members.push_back(name);
+    }
+    if (!members.empty()) {
+      if (!is_frozen) group.optimizer[0].expect_members(members);
+      continue;
+    }
+    const auto number = "the filter of group " + std::to_string(i + 1) + ", given to " +
+                        (is_frozen ? "frozen()" : "with_group()") + ", accepts ";
+    if (!accepted.empty())
+      throw Error("optimizer", number + "only parameters of groups that were added before, such as '" + accepted[0] +
+                                   "'; add it before them");
+    std::string names;
+    for (const auto& name : parameters) names += (names.empty() ? "'" : ", '") + name + "'";
+    throw Error("optimizer", number + "none of the parameters " + names);
+  }
+}
+
 bool Optimizer::trains(const std::string& name) const {
   const auto* group = group_of(name);
   return group == nullptr || !group->optimizer.empty();
@@ -138,11 +168,17 @@ void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> 
   }
   const Attributes attributes{{"steps", accumulated_}};
   std::vector<Value> means;
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    means.push_back(builder.apply(
-        kAccumulate, with_flag({state_of(parameters[i], "accumulated"), gradients[i], batch_info}, apply_if),
-        attributes)[0]);
-  const auto update = builder.apply(kAccumulation, with_flag({batch_info}, apply_if), attributes);
+  Value rows;  // the same number for all parameters
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto rows_of_sum = builder.state(name_of(parameters[i]) + "/accumulated_rows", {}, Initializer::zeros());
+    const auto accumulated = builder.apply(
+        kAccumulate,
+        with_flag({state_of(parameters[i], "accumulated"), rows_of_sum, gradients[i], batch_info}, apply_if),
+        attributes);
+    means.push_back(accumulated[0]);
+    rows = accumulated[1];
+  }
+  const auto update = builder.apply(kAccumulation, {batch_info, rows}, attributes);
   average(parameters, update[1]);
   update_all(parameters, means, update[0], update[1]);
 }

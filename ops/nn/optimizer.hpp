@@ -24,17 +24,19 @@ class Optimizer {
   }
 
   /// Updates the parameters that `group` accepts by another optimizer, with the schedule and clipping of that
-  /// optimizer. A parameter that several groups accept belongs to the group that was added first. Throws Error if the
-  /// other optimizer accumulates or averages.
+  /// optimizer. A parameter that several groups accept belongs to the group that was added first. A training refuses a
+  /// group without parameters; see expect_members(). Throws Error if the other optimizer accumulates or averages.
   Optimizer with_group(ParameterFilter group, const Optimizer& optimizer) const;
   /// Freezes the parameters that `group` accepts: they get neither gradients nor updates. A parameter that several
   /// groups accept belongs to the group that was added first.
   Optimizer frozen(ParameterFilter group) const;
-  /// Averages the gradients of `steps` steps for one update, so that `steps` micro-batches count as one batch.
-  /// Schedules then count updates, not steps. A step that `apply_if` excludes (see apply()), such as one whose loss is
-  /// not finite, adds nothing to the average; if that step is the last of an update, the update is skipped. Throws
-  /// Error if `steps` is below 1.
+  /// Averages the gradients of `steps` steps for one update, so that `steps` micro-batches count as one batch: all rows
+  /// weigh the same, even if the micro-batches have different sizes. Schedules then count updates, not steps. A step
+  /// that `apply_if` excludes (see apply()), such as one whose loss is not finite, adds nothing to the average; an
+  /// update without rows is skipped. A fit that ends before the last step of an update keeps the sum, and the next fit
+  /// adds to it; see FitResult::accumulated_steps. Throws Error if `steps` is below 1.
   Optimizer accumulating(std::int64_t steps) const;
+  std::int64_t accumulated_steps() const { return accumulated_; }
   /// Keeps a moving average of every parameter as the state `NAME/average`. Each update multiplies the average by
   /// `decay` and adds (1 - decay) times the value that the parameter has before the update. The first update sets the
   /// average to that value. Throws Error if `decay` is not in [0, 1).
@@ -43,6 +45,11 @@ class Optimizer {
   /// Returns the optimizer for a graph whose parameters have other names than the filters of the groups expect.
   /// `original` maps a name in that graph to the name that the filters expect.
   Optimizer renamed(const std::function<std::string(const std::string&)>& original) const;
+
+  /// Throws Error that names the group if a group has none of `parameters`, the names of all parameters and buffers of
+  /// a model: its filter accepts none of them, or only those of groups that were added before. A frozen group may share
+  /// all of its parameters with other frozen groups.
+  void expect_members(std::span<const std::string> parameters) const;
 
   /// True if the optimizer updates the parameter `name`; false if a group freezes it.
   bool trains(const std::string& name) const;

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
@@ -71,6 +72,10 @@ Schedule Schedule::from_table(std::vector<float> rates) {
 }
 
 Schedule Schedule::from_function(const std::function<double(std::int64_t step)>& rate, std::int64_t steps) {
+  constexpr std::int64_t kMostRates = std::int64_t{1} << 28;
+  if (steps > kMostRates)
+    throw Error("learning_rate", "a table has at most " + std::to_string(kMostRates) + " rates, not " +
+                                     std::to_string(steps) + "; from_ops() makes a schedule without a table");
   std::vector<float> rates;
   for (std::int64_t step = 0; step < steps; ++step) rates.push_back(static_cast<float>(rate(step)));
   return from_table(std::move(rates));

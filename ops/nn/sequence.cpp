@@ -1,6 +1,7 @@
 #include "troupe/ops/nn/sequence.hpp"
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/attention.hpp"
 #include "troupe/ops/library/compare.hpp"
@@ -19,6 +20,14 @@ namespace {
 void expect_sequence(const char* layer, Value x) {
   if (x.shape().rank() != 3 || x.dtype() != DType::float32)
     throw Error(layer, "needs a sequence float32[B, T, C], not " + to_string(x.info()));
+}
+
+/// Throws Error unless a recurrent layer can have `units` units. The number of its gates must not overflow.
+void expect_units(const char* layer, std::int64_t units) {
+  constexpr std::int64_t kMostUnits = std::int64_t{1} << 40;
+  if (units < 1) throw Error(layer, "needs at least one unit, not " + std::to_string(units));
+  if (units > kMostUnits)
+    throw Error(layer, "can have at most " + std::to_string(kMostUnits) + " units, not " + std::to_string(units));
 }
 
 Value dense(Value x, const char* name, std::int64_t units, const Initializer& initializer) {
@@ -42,7 +51,7 @@ class RecurrentState {
     const bool carries = carried.rows > 0 && builder.training();
     if (carries) {
       buffer_ = builder.buffer(name, {carried.rows, units}, Initializer::zeros());
-      first_ = rows_of_part(buffer_, like, builder.batch_info());
+      first_ = builder.apply_one(kRowsOfPart, {buffer_, like, builder.batch_info()}, {{kCarriedRows, carried.rows}});
     } else {
       first_ = zero_state(like, units);
     }
@@ -108,7 +117,7 @@ Value MultiHeadAttention::operator()(Value x) const {
 
 Value Lstm::operator()(Value x) const {
   expect_sequence("lstm", x);
-  if (units < 1) throw Error("lstm", "needs at least one unit, not " + std::to_string(units));
+  expect_units("lstm", units);
   const auto gates = dense(x, "inputs", 4 * units, initializer);
   const auto weights = x.builder().parameter("weights", {units, 4 * units}, initializer);
   const RecurrentState hidden("hidden", gates, units, carried), cell("cell", gates, units, carried);
@@ -120,7 +129,7 @@ Value Lstm::operator()(Value x) const {
 
 Value Gru::operator()(Value x) const {
   expect_sequence("gru", x);
-  if (units < 1) throw Error("gru", "needs at least one unit, not " + std::to_string(units));
+  expect_units("gru", units);
   auto& builder = x.builder();
   const auto gates = dense(x, "inputs", 3 * units, initializer);
   const auto weights = builder.parameter("weights", {units, 3 * units}, initializer);

@@ -43,12 +43,15 @@ struct MultiHeadAttention {
 /// Options by which a recurrent layer of a training graph carries its state from one batch to the next: the state at
 /// the end of a row's sequence is the state at the beginning of that row's sequence in the next batch. The state is
 /// kept beside the parameters. Batches must have `rows` rows, each the continuation of the same row in the batch
-/// before, and must not be shuffled. A row whose number in `begins`, float32 [B] or [B, 1], is above 0 starts from
-/// zeros, for example because a new text begins.
+/// before, and must not be shuffled: a training on other data throws Error. A row whose number in `begins`, float32 [B]
+/// or [B, 1], is above 0 starts from zeros, for example because a new text begins.
 struct CarriedState {
   std::int64_t rows = 0;  ///< number of rows of a batch; 0: no state is carried
   Value begins = {};
 };
+
+/// The name of the attribute, the number of rows of a state, that marks the op which reads a carried state in a graph.
+inline constexpr const char* kCarriedRows = "carried_rows";
 
 /// A recurrent layer that applies the op lstm with trained weights. Takes a sequence float32 [B, T, C] and returns the
 /// hidden states of all T times, float32 [B, T, units]. Throws Error if `units` is below 1.

@@ -4,6 +4,9 @@
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
 
 namespace troupe {
@@ -34,6 +37,14 @@ Value logits_of(const Outputs& outputs, const std::string& name, const std::stri
 Value labels_of(const Inputs& fields, const std::string& name, Value logits, const std::string& reader) {
   const auto shape = logits.shape();
   return fields.expect(field_name(name, fields), {Shape(shape.sizes().first(shape.rank() - 1)), DType::int32}, reader);
+}
+
+CountedLabels counted_labels(Value labels, std::optional<std::int32_t> ignored) {
+  auto& builder = labels.builder();
+  if (!ignored) return {labels, cast(equal(labels, labels), DType::float32)};
+  const auto is_counted = not_equal(labels, builder.constant(Tensor::scalar(*ignored)));
+  const auto zero = builder.constant(Tensor::scalar(0.0F));
+  return {cast(where(is_counted, cast(labels, DType::float32), zero), DType::int32), cast(is_counted, DType::float32)};
 }
 
 Value target_of(const Inputs& fields, const std::string& name, Value output, const std::string& reader) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "troupe/ops/nn/model.hpp"
@@ -15,6 +16,13 @@ namespace troupe {
 Value logits_of(const Outputs& outputs, const std::string& name, const std::string& reader);
 /// Returns the field `name`, which must be labels int32 [B, ...]: one label for each vector of logits.
 Value labels_of(const Inputs& fields, const std::string& name, Value logits, const std::string& reader);
+/// Labels as numbers of classes, and the labels that count.
+struct CountedLabels {
+  Value labels;  ///< int32; 0 in place of each ignored label
+  Value counts;  ///< float32 of the same shape; 1 for a label that counts, 0 for an ignored label
+};
+/// Returns the labels, int32, with those equal to `ignored` replaced. The labels must be below 2^24.
+CountedLabels counted_labels(Value labels, std::optional<std::int32_t> ignored);
 /// Returns the field `name`, which must have the shape and dtype of `output`.
 Value target_of(const Inputs& fields, const std::string& name, Value output, const std::string& reader);
 

@@ -7,24 +7,23 @@ namespace troupe {
 
 namespace {
 
-// The shape rule of the update ops. The inputs are, in this order: the parameter, the `states` states of the parameter,
-// the gradient, the learning rate, the batch info if `numbered`, a factor of the gradient if the attribute `clipped` is
-// set, and optionally a flag. If the flag is not above 0, no output changes. With the attribute `row_sparse`, rows
-// whose gradient is zero do not change. The outputs are the parameter and its states, which the op overwrites.
-template <std::size_t states, bool numbered>
+// The shape rule of the update ops. The inputs are, in this order: the parameter; the `states` states of the parameter;
+// if `counted`, the number of updates that the parameter has had by the rule, a float32 scalar; the gradient; the
+// learning rate; a factor of the gradient if the attribute `clipped` is set; and optionally a flag. If the flag is not
+// above 0, no output changes. With the attribute `row_sparse`, rows whose gradient is zero do not change. The outputs
+// are the parameter, its states and the number of updates, which the op overwrites.
+template <std::size_t states, bool counted>
 std::vector<TensorInfo> infer_update(const OpInputs& inputs) {
-  const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
-  const auto required = 3 + states + (numbered ? 1 : 0) + clipped;
+  constexpr std::size_t stored = 1 + states + (counted ? 1 : 0);
+  const auto required = stored + 2 + (inputs.attributes.flag("clipped") ? 1 : 0);
   inputs.expect_count(required, required + 1);
-  std::vector<TensorInfo> outputs;
-  for (std::size_t i = 0; i <= states + 1; ++i)
-    if (!(inputs[i] == inputs[0])) inputs.refuse("parameter, state and gradient must have the same shape and dtype");
+  for (std::size_t i = 0; i <= stored; ++i)
+    if (!(counted && i + 1 == stored) && !(inputs[i] == inputs[0]))
+      inputs.refuse("parameter, state and gradient must have the same shape and dtype");
   const TensorInfo scalar{Shape{}, DType::float32};
-  inputs.expect_info(states + 2, scalar, "the learning rate");
-  for (auto i = required - clipped; i < inputs.size(); ++i) inputs.expect_info(i, scalar, "the factor or flag");
-  if (numbered) inputs.expect_batch_info(states + 3);
-  for (std::size_t i = 0; i <= states; ++i) outputs.push_back(inputs[i]);
-  return outputs;
+  if (counted) inputs.expect_info(stored - 1, scalar, "the number of updates");
+  for (auto i = stored + 1; i < inputs.size(); ++i) inputs.expect_info(i, scalar, "the learning rate, factor or flag");
+  return {inputs.infos.begin(), inputs.infos.begin() + stored};
 }
 
 std::vector<TensorInfo> infer_sgd(const OpInputs& inputs) {
@@ -37,9 +36,14 @@ void refuse_unless(bool good, const char* place, const char* what) {
 
 using States = std::vector<const char*>;
 
+/// The state that counts the updates of a parameter by Adam, AdamW and Lamb. The rules share it, because they share the
+/// moments, whose bias depends on the number of updates.
+constexpr const char* kUpdatesByAdam = "adam/updates";
+
 /// Adds the update of a parameter by `op`. Also adds the states of the optimizer, which are named after the parameter,
-/// such as `NAME/velocity`, and start as zeros. If `numbered`, the op reads the batch info.
-void add_update(const OpDef& op, const UpdateInputs& in, const States& states, bool numbered,
+/// such as `NAME/velocity`, and start as zeros. `counter` is the name of the state that counts the updates; null if the
+/// op does not need it.
+void add_update(const OpDef& op, const UpdateInputs& in, const States& states, const char* counter,
                 const Attributes& attributes) {
   auto& builder = in.parameter.builder();
   const auto name = builder.graph().producer(in.parameter.id()).name;
@@ -47,8 +51,8 @@ void add_update(const OpDef& op, const UpdateInputs& in, const States& states, b
   std::vector<Value> inputs{in.parameter};
   for (const auto* state : states)
     inputs.push_back(builder.state(name + "/" + state, in.parameter.shape(), Initializer::zeros()));
+  if (counter != nullptr) inputs.push_back(builder.state(name + "/" + counter, {}, Initializer::zeros()));
   inputs.insert(inputs.end(), {in.gradient, in.learning_rate});
-  if (numbered) inputs.push_back(in.batch_info);
   if (in.factor.valid()) inputs.push_back(in.factor);
   if (in.apply_if.valid()) inputs.push_back(in.apply_if);
   const auto all = attributes.with("clipped", in.factor.valid());
@@ -70,7 +74,7 @@ void add_squares_update(const UpdateInputs& in, const char* place, double keep, 
                         double weight_decay) {
   refuse_unless(epsilon > 0.0, place, "epsilon must be above 0");
   refuse_unless(weight_decay >= 0.0, place, "the weight decay must not be negative");
-  add_update(kSquaresUpdate, in, {"squares"}, false,
+  add_update(kSquaresUpdate, in, {"squares"}, nullptr,
              {{"keep", keep}, {"add", add}, {"epsilon", epsilon}, {"weight_decay", weight_decay}});
 }
 
@@ -85,23 +89,23 @@ void Sgd::update(const UpdateInputs& in) const {
   refuse_unless(momentum >= 0.0 && momentum < 1.0, "sgd", "the momentum must be in [0, 1)");
   refuse_unless(weight_decay >= 0.0, "sgd", "the weight decay must not be negative");
   refuse_unless(!nesterov || momentum > 0.0, "sgd", "Nesterov's rule needs a momentum");
-  add_update(kSgdUpdate, in, momentum != 0.0 ? States{"velocity"} : States{}, false,
+  add_update(kSgdUpdate, in, momentum != 0.0 ? States{"velocity"} : States{}, nullptr,
              {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}});
 }
 
 void Adam::update(const UpdateInputs& in) const {
-  add_update(kAdamUpdate, in, {"m", "v"}, true, adam_attributes(*this, "adam").with("decoupled", false));
+  add_update(kAdamUpdate, in, {"m", "v"}, kUpdatesByAdam, adam_attributes(*this, "adam").with("decoupled", false));
 }
 
 void AdamW::update(const UpdateInputs& in) const {
-  add_update(kAdamUpdate, in, {"m", "v"}, true, adam_attributes(*this, "adamw").with("decoupled", true));
+  add_update(kAdamUpdate, in, {"m", "v"}, kUpdatesByAdam, adam_attributes(*this, "adamw").with("decoupled", true));
 }
 
 void Lamb::update(const UpdateInputs& in) const {
   const auto& node = in.parameter.builder().graph().producer(in.parameter.id());
   if (GraphBuilder::is_row_sparse(node))
     throw Error("lamb", "takes the size of a whole parameter, and so cannot update some rows of '" + node.name + "'");
-  add_update(kLambUpdate, in, {"m", "v"}, true, adam_attributes(*this, "lamb"));
+  add_update(kLambUpdate, in, {"m", "v"}, kUpdatesByAdam, adam_attributes(*this, "lamb"));
 }
 
 void RmsProp::update(const UpdateInputs& in) const {

@@ -2,6 +2,7 @@
 #include <map>
 #include <span>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/passes/passes.hpp"

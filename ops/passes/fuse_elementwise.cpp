@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "troupe/ops/fused/fused_elementwise.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
 #include "troupe/ops/passes/uses.hpp"

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
 #include "troupe/ops/passes/uses.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
@@ -86,6 +87,15 @@ std::vector<Value> gradients(Value y, std::span<const Value> wrt) {
   std::vector<Value> result;
   for (const auto& value : wrt) result.push_back(backward.of(value));
   return result;
+}
+
+std::vector<bool> dependencies_of(const Graph& graph, ValueId y) {
+  std::vector<bool> needed(graph.values().size(), false);
+  needed[y] = true;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node)
+    if (std::ranges::any_of(node->outputs, [&](ValueId output) { return needed[output]; }))
+      for (const auto input : node->inputs) needed[input] = true;
+  return needed;
 }
 
 Graph gradient(Graph graph, const std::string& loss) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/passes/uses.hpp"
 
 namespace troupe {
 
@@ -23,6 +25,17 @@ Graph eliminate_dead_code(const Graph& graph) {
   return changes.finish();
 }
 
+Graph without_unread_inputs(const Graph& graph) {
+  NodeChanges changes(graph);
+  const Uses uses(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const auto& node = graph.nodes()[i];
+    if (!node.is(kInput) || node.name == GraphBuilder::kBatchInfo) continue;
+    if (uses.readers_of(node.outputs[0]).empty() && !uses.is_output(node.outputs[0])) changes.drop(i);
+  }
+  return changes.finish();
+}
+
 Graph without_outputs(const Graph& graph) {
   Rewrite rewrite(graph);
   for (const auto& node : graph.nodes()) rewrite.copy(node);
@@ -31,8 +44,17 @@ Graph without_outputs(const Graph& graph) {
 
 Graph without_all_reduce(const Graph& graph) {
   NodeChanges changes(graph);
-  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
-    if (const auto& node = graph.nodes()[i]; node.is(kAllReduce)) changes.drop(i, node.inputs[0]);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const auto& node = graph.nodes()[i];
+    if (node.is(kAllReduce)) changes.drop(i, node.inputs[0]);
+    if (!node.is(kAllGather)) continue;
+    if (node.attributes.integer("replicas") != 1)
+      throw Error("without_all_reduce", "'" + node.name + "' gathers the values of several replicas");
+    auto view = node;
+    view.op = &kReshape;
+    view.attributes = {{"shape", graph.info(node.outputs[0]).shape.list()}};
+    changes.replace(i, std::move(view));
+  }
   return changes.finish();
 }
 

@@ -9,6 +9,8 @@ namespace troupe {
 /// Removes nodes on which no output and no update depends. Unused inputs of the graph stay, so the signature of the
 /// graph does not change.
 Graph eliminate_dead_code(const Graph& graph);
+/// Removes inputs that no node reads and that are no outputs, except the batch info.
+Graph without_unread_inputs(const Graph& graph);
 
 /// Fuses a relu into the max_pool that reads it, if nothing else reads the relu. The max_pool then applies the relu to
 /// the largest elements only. Values and gradients keep their bits.
@@ -73,7 +75,8 @@ Graph optimize_for_device(const Graph& graph, DType compute = DType::float32);
 /// Returns a copy of the graph with all nodes, but without outputs.
 Graph without_outputs(const Graph& graph);
 
-/// Returns a copy of the graph for a single replica: the readers of an all_reduce read its input instead.
+/// Returns a copy of the graph for a single replica: the readers of an all_reduce read its input instead, and those of
+/// an all_gather a view of its input. Throws Error if an all_gather is for several replicas.
 Graph without_all_reduce(const Graph& graph);
 
 }  // namespace troupe

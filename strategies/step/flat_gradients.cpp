@@ -1,8 +1,6 @@
 #include "troupe/strategies/step/flat_gradients.hpp"
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/fused/finite.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
 
@@ -23,10 +21,6 @@ std::vector<Value> unflattened(Value flat, std::span<const Shape> shapes) {
     offset += shape.elements();
   }
   return values;
-}
-
-void assign_state(Value state, Value next, const GradientHook::Site& site) {
-  state.builder().apply_one(kAssign, {state, next, at_least(site.loss_is_finite, 0.0)});
 }
 
 }  // namespace troupe

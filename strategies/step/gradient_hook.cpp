@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
@@ -66,6 +67,10 @@ std::vector<Value> GradientHook::sum(std::span<const Value> gradients, const Sit
   return sums;
 }
 
+void set_states(const GradientHook::NextStates& states, Value apply_if) {
+  for (const auto& [state, next] : states) state.builder().apply_one(kAssign, {state, next, apply_if});
+}
+
 HalfPrecision::HalfPrecision(DType dtype) : dtype_(dtype) {
   if (dtype != DType::float16 && dtype != DType::bfloat16)
     throw Error("half_precision", "sends float16 or bfloat16, not " + std::string(name_of(dtype)));
@@ -120,7 +125,7 @@ Value TopKGradients::encode(std::span<const Value> gradients, const Site& site) 
   }
   values.insert(values.end(), places.begin(), places.end());
   const auto encoded = concat(values, 0);
-  assign_state(kept, sub(all, decode(encoded, std::vector{block.shape()}).front()), site);
+  site.set_state(kept, sub(all, decode(encoded, std::vector{block.shape()}).front()));
   return encoded;
 }
 

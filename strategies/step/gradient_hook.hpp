@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/graph/graph.hpp"
@@ -16,22 +17,28 @@ namespace troupe {
 /// gradients and the servers decode them. A user's hook needs to define encode() and decode() only.
 class GradientHook {
  public:
+  /// States of a hook, each with the value that it gets if the step is applied.
+  using NextStates = std::vector<std::pair<Value, Value>>;
+
   /// A point in the graph of a replica at which gradients are encoded or summed.
   struct Site {
     /// The prefix of the names of the hook's states. It is the same on all replicas, and different for every call.
     std::string name;
-    /// A scalar: 0 if the loss is finite, below 0 otherwise. Mirrored strategies pass the sum over all replicas; a
-    /// worker of a parameter server strategy passes its own value. The hook must not change its states if the scalar is
-    /// below 0.
-    Value loss_is_finite;
+    /// The list to which set_state() adds. The strategy owns it, and adds the ops that set the states once the graph
+    /// has the decision whether the step is applied.
+    NextStates* next_states = nullptr;
     /// The number of replicas whose gradients sum() adds.
     std::int64_t replicas = 1;
+
+    /// Gives a state the value `next` if the step is applied. A step whose loss or gradients are not finite changes no
+    /// state. Mirrored strategies decide over all replicas, a worker of a parameter server over its own gradients.
+    void set_state(Value state, Value next) const { next_states->emplace_back(state, next); }
   };
 
   virtual ~GradientHook() = default;
 
-  /// Encodes the gradients of a replica, which are float32 of any shapes. Must return one value with one axis and a
-  /// floating-point dtype. The part of the gradients that the encoding omits may be kept in states, see
+  /// Encodes the gradients of a replica, which are float32 of any shapes. Must return one value with one axis, of any
+  /// dtype that ops can cast from float32. The part of the gradients that the encoding omits may be kept in states, see
   /// GraphBuilder::replica_state, and sent in a later step.
   virtual Value encode(std::span<const Value> gradients, const Site& site) const = 0;
   /// Decodes a result of encode(). Must return float32 gradients of `shapes`, the shapes of the gradients that were
@@ -41,6 +48,9 @@ class GradientHook {
   /// encodings of all replicas, decodes them, and adds them in the order of the replicas.
   virtual std::vector<Value> sum(std::span<const Value> gradients, const Site& site) const;
 };
+
+/// Adds the ops that give states of a hook their next values if the flag `apply_if`, a float32 scalar, is above 0.
+void set_states(const GradientHook::NextStates& states, Value apply_if);
 
 /// Sends gradients as 16-bit floats. In Mirrored strategies the replicas also sum the gradients in 16 bits.
 class HalfPrecision final : public GradientHook {

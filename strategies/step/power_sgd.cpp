@@ -7,6 +7,7 @@
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
 #include "troupe/strategies/step/flat_gradients.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
 
 namespace troupe {
 
@@ -43,16 +44,14 @@ struct Matrix {
   Value left_factor() const { return matmul(all, right); }
   Value right_factor(Value left) const { return matmul(all, left, {.transpose_a = true}); }
 
-  /// Sets the states for the next step if the loss is finite. `kept` becomes the matrix minus the product of the left
+  /// Sets the states for the next step. `kept` becomes the matrix minus the product of the left
   /// factor and `own_right`, this replica's contribution to the right factor. `right` becomes `next_right`, except that
   /// a column stays unchanged if the left factor's column is zero: a column that is zero once would remain zero in all
   /// later steps.
   void keep(Value left, Value own_right, Value next_right, const GradientHook::Site& site) const {
-    const auto flag = at_least(site.loss_is_finite, 0.0);
-    auto& builder = all.builder();
-    builder.apply_one(kAssign, {kept, sub(all, matmul(left, own_right, {.transpose_b = true})), flag});
+    site.set_state(kept, sub(all, matmul(left, own_right, {.transpose_b = true})));
     const auto used = at_least(reduce_sum(mul(left, left), std::vector<std::int64_t>{0}), 0.5);
-    builder.apply_one(kAssign, {right, add(mul(next_right, used), mul(right, (used - 1.0) * -1.0)), flag});
+    site.set_state(right, add(mul(next_right, used), mul(right, (used - 1.0) * -1.0)));
   }
 };
 

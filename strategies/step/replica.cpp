@@ -5,6 +5,7 @@
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/strategies/step/replica_input.hpp"
@@ -50,7 +51,12 @@ void add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string
   sink.replica = replica.number;
   sink.task.kind = request.sink;
   const auto id = plan.add(std::move(sink));
-  for (const auto& name : request.sink_inputs) plan.connect(outputs.at(name), id);
+  for (const auto& name : request.sink_inputs) {
+    const auto output = outputs.find(name);
+    if (output == outputs.end())
+      throw Error("strategy", "the graph of a replica has no output '" + name + "' for its sink");
+    plan.connect(output->second, id);
+  }
   plan.connect(batch_info, id);
 }
 

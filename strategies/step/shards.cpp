@@ -19,6 +19,13 @@ std::pair<ShardOptions, int> with_followers(const SplitTraining& step, ShardOpti
   return {options, has_leader && number == 0 ? static_cast<int>(step.shards()) - 1 : 0};
 }
 
+/// Returns the copy of a value that the shard of some rows of a looked-up parameter holds: these rows, or, of a value
+/// without rows, a copy of its own; see stored_values().
+HeldParameter held_by_rows(const StoredValue& stored, const RowRange& rows) {
+  if (stored.rows) return {stored.parameter.ref, true, rows};
+  return {{stored.parameter.ref.name, static_cast<int>(rows.first)}, true};
+}
+
 }  // namespace
 
 std::vector<Place> host_places(const std::string& strategy, const std::vector<Place>& servers) {
@@ -42,7 +49,14 @@ void add_parameters(Plan& plan, const SplitTraining& step) {
   for (const auto& [name, info, initializer, part_of, row_sparse] : step.parameters)
     plan.add_parameter({{name, 0}, info, Device{}, initializer, true});
   for (const auto& group : step.groups) add_state(plan, group.update, group.parameters, Device{});
-  for (const auto& rows : step.looked_up) add_state(plan, rows.update, std::span(&rows.chunk, 1), Device{});
+  for (const auto& rows : step.looked_up)
+    for (auto& [parameter, rows_of_chunk] : stored_values(rows.update, std::span(&rows.chunk, 1))) {
+      if (parameter.trainable) continue;
+      for (const auto& part : rows.parts) {
+        if (!rows_of_chunk) parameter.ref.replica = static_cast<int>(part.rows.first);
+        plan.add_parameter(parameter);
+      }
+    }
 }
 
 std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& step, const std::vector<Place>& servers,
@@ -69,7 +83,7 @@ RowShards::RowShards(Plan& plan, const SplitTraining& step, const std::vector<Pl
     for (const auto& [range, server] : rows.parts) {
       RowUpdate update{rows.lookup, rows.update, rows.chunk.name, {}};
       for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
-        update.held.push_back({stored.parameter.ref, true, range});
+        update.held.push_back(held_by_rows(stored, range));
       const auto name = "shard@" + rows.parameter.name + "." + std::to_string(range.first);
       const auto [options, followers] = with_followers(step, common, step.groups.size() + all_.size());
       table.shards.push_back(add_row_shard(plan, name, servers[server], options, update, followers));

@@ -1,18 +1,22 @@
 #include "troupe/strategies/step/split_training.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "troupe/actors/shard/row_shard.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/strategies/step/rows_apart.hpp"
 
 namespace troupe {
 
@@ -50,12 +54,21 @@ void expect_each_once(const std::vector<PlacedParameter>& placed, std::span<cons
   for (std::size_t i = 0; i < parameters.size(); ++i) expect_whole(parameters[i], ranges[i], whole[i]);
 }
 
+/// True if a value with this shape that the update of a row-sparse parameter changes can only be the number of updates
+/// of the parameter: a scalar of an update by an op that counts.
+bool counts_updates(const Graph& update, const TensorInfo& info) {
+  return info.shape.rank() == 0 && std::ranges::all_of(update.nodes(), [](const Node& node) {
+           return node.op->kind != OpKind::update || node.is(kAdamUpdate);
+         });
+}
+
 /// Splits one training step; see split_training(). run() must be called once.
 class Splitter {
  public:
   Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
       : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
+    if (!options.whole_batches) expect_no_collectives();
     if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
     for (const auto id : trained_parameters(forward_, spec.optimizer))
       split_.parameters.push_back(described(forward_, id));
@@ -68,11 +81,18 @@ class Splitter {
     for (const auto id : builder.graph().sources(kInput))
       for (const auto& parameter : looked_up_)
         if (builder.graph().producer(id).name == names::rows_of(parameter.name)) rows.push_back(builder.value(id));
-    const auto replica = add_gradients(builder, spec_.optimizer, rows);
+    const auto replica = add_gradients(builder, spec_, rows);
+    magnitude_ = magnitude_of(replica, spec_);
     auto parameters = parameters_of(replica);
     placed_ = place(parameters);
     expect_each_once(placed_, parameters);
-    add_groups(builder, replica, parameters);
+    add_groups(replica, parameters);
+    if (hook_ != nullptr) encode_groups();
+    for (std::size_t g = 0; g < blocks_.size(); ++g) {
+      blocks_[g].insert(blocks_[g].begin(), hook_ != nullptr ? not_finite(blocks_[g].front().dtype()) : magnitude_);
+      builder.output(names::gradients_of(g), hook_ != nullptr ? concat(blocks_[g], 0) : pack(blocks_[g]));
+    }
+    builder.output(names::kMagnitude, magnitude_);
     for (std::size_t i = 0; i < looked_up_.size(); ++i) {
       builder.output(names::row_gradients_of(looked_up_[i].name), row_gradients(replica, i));
       add_looked_up(parameters, i);
@@ -89,6 +109,18 @@ class Splitter {
         throw Error("strategy", "the model updates '" + name + "' itself, which servers do not support");
   }
 
+  void expect_no_collectives() const {
+    if (forward_.has_output(names::loss_sum(0)))
+      throw Error("loss",
+                  "divides by the weights of a whole batch, of which each worker has a part; divide by rows "
+                  "(MeanOver::rows), or use Mirrored or an asynchronous parameter server");
+    for (const auto& node : forward_.nodes())
+      if (node.op->kind == OpKind::collective)
+        throw Error("strategy", "the model needs values of all replicas ('" + node.name +
+                                    "'), which workers of servers do not exchange");
+    expect_rows_apart(forward_);
+  }
+
   /// The parameters in the order in which the backward pass makes their gradients, then those of which rows are looked
   /// up.
   std::vector<TrainedParameter> parameters_of(const ReplicaGradients& replica) const {
@@ -100,13 +132,13 @@ class Splitter {
     return parameters;
   }
 
-  void add_groups(GraphBuilder& builder, const ReplicaGradients& replica,
-                  const std::vector<TrainedParameter>& parameters) {
+  /// Adds the groups, and to blocks_ the gradients of each group.
+  void add_groups(const ReplicaGradients& replica, const std::vector<TrainedParameter>& parameters) {
     std::map<std::size_t, std::vector<PlacedParameter>> by_server;
     for (const auto& placed : placed_)
       if (placed.parameter < replica.parameters.size()) by_server[placed.server].push_back(placed);
     for (const auto& [server, members] : by_server) {
-      std::vector<Value> block{replica.loss_is_finite};
+      auto& block = blocks_.emplace_back();
       auto& group = split_.groups.emplace_back();
       group.server = server;
       for (const auto& [i, rows, of_server] : members) {
@@ -116,40 +148,55 @@ class Splitter {
                                        group.parameters.back().info.shape)
                              : replica.gradients[i]);
       }
-      builder.output(names::gradients_of(split_.groups.size() - 1), hook_ != nullptr ? encoded(block) : pack(block));
       group.update = update_graph(spec_.optimizer, spec_.seed, group.parameters);
     }
   }
 
-  /// Returns one flat value: loss_is_finite, the first value of `block`, in the dtype of the hook's encoding, then the
-  /// hook's encoding of the gradients, the other values of `block`. Sets ParameterGroup::decode of the last group.
-  Value encoded(const std::vector<Value>& block) {
-    auto& group = split_.groups.back();
-    const auto name = "hook/" + std::to_string(split_.groups.size() - 1);
-    GraphBuilder::Scope scope(block[0].builder(), name);
-    const auto of_gradients = hook_->encode(std::span(block).subspan(1), {name, block[0]});
-    const auto loss_is_finite = cast(reshape(block[0], Shape{1}), of_gradients.dtype());
-    const auto sent = concat(std::vector{loss_is_finite, of_gradients}, 0);
-    GraphBuilder decoder;
-    const auto received = decoder.input(ShardUpdate::kSent, sent.shape(), sent.dtype());
-    std::vector<Shape> shapes;
-    for (std::size_t i = 1; i < block.size(); ++i) shapes.push_back(block[i].shape());
-    std::vector<Value> values{reshape(cast(view_at(received, 0, Shape{1}), DType::float32), Shape{})};
-    const auto decoded = hook_->decode(view_at(received, 1, of_gradients.shape()), shapes);
+  /// Replaces each block of gradients by the hook's encoding, and sets ParameterGroup::decode of its group. The
+  /// magnitude of the replica becomes that of the gradients before and after encoding: a hook may lose a NaN, or make
+  /// numbers that are not finite.
+  void encode_groups() {
+    GradientHook::NextStates next_states;
+    std::vector<Value> checked{magnitude_};
+    for (std::size_t g = 0; g < blocks_.size(); ++g) {
+      const auto name = "hook/" + std::to_string(g);
+      GraphBuilder::Scope scope(magnitude_.builder(), name);
+      std::vector<Shape> shapes;
+      for (const auto& gradient : blocks_[g]) shapes.push_back(gradient.shape());
+      const auto encoded = hook_->encode(blocks_[g], {name, &next_states});
+      split_.groups[g].decode = decoder(encoded.info(), shapes);
+      const auto decoded = hook_->decode(encoded, shapes);
+      checked.insert(checked.end(), decoded.begin(), decoded.end());
+      blocks_[g] = {encoded};
+    }
+    if (spec_.check_finite) magnitude_ = largest_magnitude(checked);
+    set_states(next_states, step_is_finite(magnitude_));
+  }
+
+  /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is at most
+  /// kLargestSum, else 1, because any dtype has these numbers.
+  Value not_finite(DType dtype) const { return cast(reshape(is_skipped(step_is_finite(magnitude_)), Shape{1}), dtype); }
+
+  /// Returns the graph that decodes not_finite() and an encoding into a block of gradients; see ParameterGroup::decode.
+  Graph decoder(const TensorInfo& encoded, const std::vector<Shape>& shapes) const {
+    GraphBuilder builder;
+    const auto received = builder.input(ShardUpdate::kSent, Shape{1 + encoded.shape.elements()}, encoded.dtype);
+    const auto not_finite = reshape(cast(view_at(received, 0, Shape{1}), DType::float32), Shape{});
+    std::vector<Value> values{not_finite * std::numeric_limits<float>::max()};
+    const auto decoded = hook_->decode(view_at(received, 1, encoded.shape), shapes);
     values.insert(values.end(), decoded.begin(), decoded.end());
-    decoder.output(ShardUpdate::kBlock, pack(values));
-    group.decode = eliminate_dead_code(std::move(decoder).build());
-    return sent;
+    builder.output(ShardUpdate::kBlock, pack(values));
+    return eliminate_dead_code(std::move(builder).build());
   }
 
   /// Returns the gradients of the rows of looked-up parameter i, in the form of RowLookup::gradients(): float32 of
   /// shape [B, n * width + 1], for n indices per batch row and `width` elements in a row of the parameter. The last
-  /// column has loss_is_finite.
+  /// column has the magnitude.
   Value row_gradients(const ReplicaGradients& replica, std::size_t i) const {
     const auto& lookup = looked_up_[i].lookup;
     const auto gradients = reshape(replica.further[i], {kBatch, lookup.indices_per_row() * lookup.width()});
-    const auto loss_is_finite = broadcast_to(reshape(replica.loss_is_finite, {1, 1}), slice(gradients, 1, 0, 1));
-    return concat(std::vector{gradients, loss_is_finite}, 1);
+    const auto magnitude = broadcast_to(reshape(magnitude_, {1, 1}), slice(gradients, 1, 0, 1));
+    return concat(std::vector{gradients, magnitude}, 1);
   }
 
   void add_looked_up(const std::vector<TrainedParameter>& parameters, std::size_t i) {
@@ -174,7 +221,7 @@ class Splitter {
           throw Error("optimizer", "accumulates or averages in every step, but of '" + rows.parameter.name +
                                        "' a shard gets the rows that are looked up");
       for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
-        if (!stored.rows)
+        if (!stored.rows && !counts_updates(rows.update, stored.parameter.info))
           throw Error("optimizer", "has the state '" + stored.parameter.ref.name + "', which is not one of rows");
     }
     for (const auto& group : split_.groups) expect_own_norm(group.update, split_.shards());
@@ -219,6 +266,8 @@ class Splitter {
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;
+  Value magnitude_;                         // see magnitude_of()
+  std::vector<std::vector<Value>> blocks_;  // by group, the gradients or the hook's encoding of them
   SplitTraining split_;
 };
 

@@ -48,8 +48,8 @@ struct StoredValue {
 };
 
 /// Returns the values that an update changes, in the order of the sources of its graph. Optimizer state with the shape
-/// of a part is stored as the part's rows of the whole parameter's state. Other state of a part, such as a scalar, is
-/// stored as a value of its own.
+/// of a part is stored as the part's rows of the whole parameter's state. Other state of a part, such as the number of
+/// its updates, is stored as a copy of the whole parameter's state: the replica of the copy is the part's first row.
 std::vector<StoredValue> stored_values(const Graph& update, std::span<const TrainedParameter> parameters);
 
 /// Parameters, or rows of parameters, that one server holds and updates together. Workers compute the gradients of
@@ -90,8 +90,9 @@ struct SplitTraining {
   /// The trained parameters, in the model's order.
   std::vector<TrainedParameter> parameters;
   /// The forward graph and the gradients, without all_reduce ops. For each group g the output gradients_of(g) is a flat
-  /// block: loss_is_finite, see ReplicaGradients, then the gradients of the group's parameters; or, with a hook,
-  /// loss_is_finite and the hook's encoding of these gradients. A parameter that is split over groups is concatenated
+  /// block: the magnitude, see magnitude_of(), then the gradients of the group's parameters; or, with a hook, 0 if
+  /// the gradients are finite, else 1, and the hook's encoding of these gradients. The output names::kMagnitude is the
+  /// magnitude. A parameter that is split over groups is concatenated
   /// from its parts, which are parameters of this graph. For each parameter of `looked_up` there are the input
   /// rows_of() and the output row_gradients_of(); see RowLookup::gradients().
   Graph worker;
@@ -135,11 +136,13 @@ struct SplitOptions {
   SparseRows sparse = SparseRows::whole;
   /// Encodes the gradients of the groups. Null: workers send float32 gradients.
   const GradientHook* hook = nullptr;
+  /// True: a worker computes whole batches, not its part of each batch, so that values of all replicas are its own.
+  bool whole_batches = false;
 };
 
 /// Splits a training step into a worker's computation and the updates of servers. Throws Error if the model has nothing
-/// to train or updates a buffer, a row of a parameter is placed nowhere or twice, or the optimizer needs values
-/// together that are placed apart.
+/// to train or updates a buffer, model or loss need values of all replicas and `whole_batches` is not set, a row of a
+/// parameter is placed nowhere or twice, or the optimizer needs values together that are placed apart.
 SplitTraining split_training(const TrainingSpec& spec, const std::vector<Field>& fields,
                              const PlaceParameters& place = all_together, const SplitOptions& options = {});
 

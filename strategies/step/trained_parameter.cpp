@@ -45,7 +45,7 @@ TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows) {
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
                    const std::string& suffix) {
   GraphBuilder builder({.training = true, .seed = seed});
-  // The block of gradients begins with loss_is_finite; see ShardUpdate.
+  // The block of gradients begins with the magnitude; see ShardUpdate.
   std::vector<TensorInfo> infos{{Shape{}, DType::float32}};
   for (const auto& parameter : parameters) infos.push_back(parameter.info);
   const auto offsets = pack_offsets(infos);
@@ -63,7 +63,7 @@ Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::ve
     const auto* owner = owner_of(name, parameters);
     return owner != nullptr && owner->part_of ? owner->part_of->parameter : owner != nullptr ? owner->name : name;
   };
-  const auto apply_if = every_loss_is_finite(view_at(block, 0, {}));
+  const auto apply_if = step_is_finite(view_at(block, 0, {}));
   optimizer.renamed(name_of_whole).apply(targets, gradients, builder.batch_info(), apply_if);
   auto update = eliminate_dead_code(std::move(builder).build());
   expect_row_by_row(update, parameters);
@@ -76,13 +76,19 @@ std::vector<StoredValue> stored_values(const Graph& update, std::span<const Trai
     const auto& node = update.producer(id);
     PlanParameter parameter{{node.name, 0}, update.info(id), {}, node.initializer, node.trainable};
     const auto* owner = owner_of(node.name, parameters);
-    if (owner == nullptr || !owner->part_of || !(owner->info == parameter.info)) {
+    if (owner == nullptr || !owner->part_of) {
       stored.push_back({std::move(parameter)});
       continue;
     }
-    parameter.ref.name = owner->part_of->parameter + node.name.substr(owner->name.size());
-    parameter.info = owner->part_of->whole;
-    stored.push_back({std::move(parameter), owner->part_of->rows});
+    const auto& [whole_name, rows, whole] = *owner->part_of;
+    parameter.ref.name = whole_name + node.name.substr(owner->name.size());
+    if (!(owner->info == parameter.info)) {
+      parameter.ref.replica = static_cast<int>(rows.first);
+      stored.push_back({std::move(parameter)});
+      continue;
+    }
+    parameter.info = whole;
+    stored.push_back({std::move(parameter), rows});
   }
   return stored;
 }

@@ -5,12 +5,18 @@
 
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/targets.hpp"
 #include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/rows_apart.hpp"
 
 namespace troupe {
 
@@ -22,14 +28,66 @@ Outputs apply_model(const TrainingSpec& spec, const Inputs& inputs) {
   return outputs;
 }
 
-Value loss_of_rows(const TrainingSpec& spec, const Outputs& outputs, const Inputs& inputs) {
-  const auto loss = spec.loss(outputs, inputs);
-  if (!(loss.info() == TensorInfo{Shape{kBatch}, DType::float32}))
-    throw Error("loss", "it must be float32[B], one number per row, not " + to_string(loss.info()));
-  return loss;
+std::vector<LossMean> means_of_loss(const TrainingSpec& spec, const Outputs& outputs, const Inputs& inputs) {
+  auto means = spec.loss.means(outputs, inputs);
+  if (means.empty()) throw Error("loss", "it has no means");
+  for (const auto& [losses, weights] : means)
+    for (const auto& value : {losses, weights.valid() ? weights : losses})
+      if (!(value.info() == TensorInfo{Shape{kBatch}, DType::float32}))
+        throw Error("loss", "it must be float32[B], one number per row, not " + to_string(value.info()));
+  return means;
+}
+
+/// Throws Error if the optimizer accumulates gradients and a mean divides by the weights of a batch: an update of
+/// several batches would have to divide by the weights of all of them.
+void expect_weights_of_one_batch(const TrainingSpec& spec, const std::vector<LossMean>& means) {
+  const bool weighted = std::ranges::any_of(means, [](const auto& mean) { return mean.weights.valid(); });
+  if (weighted && spec.optimizer.accumulated_steps() > 1)
+    throw Error("loss",
+                "divides by the weights of a batch, but the optimizer accumulates the gradients of several "
+                "batches; divide by rows (MeanOver::rows), or do not accumulate");
+}
+
+/// Returns the share of this replica in the loss of the batch: the sum of its losses divided by the sum of the weights
+/// of all replicas, for every mean.
+Value share_of_weighted_loss(const std::vector<LossMean>& means, GraphBuilder& builder) {
+  std::vector<Value> weights;
+  for (const auto& mean : means)
+    if (mean.weights.valid()) weights.push_back(sum_of_all(mean.weights));
+  const auto totals = unpacked(all_reduce(pack(weights)), weights);
+  const auto zero = builder.constant(Tensor::scalar(0.0F)), one = builder.constant(Tensor::scalar(1.0F));
+  Value share;
+  std::size_t weighted = 0;
+  for (const auto& mean : means) {
+    Value of_mean;
+    if (mean.weights.valid()) {
+      const auto total = totals[weighted++];
+      of_mean = div(sum_of_all(mean.losses), where(equal(total, zero), one, total));
+    } else {
+      of_mean = batch_mean(mean.losses, builder.batch_info());
+    }
+    share = share.valid() ? add(share, of_mean) : of_mean;
+  }
+  return share;
+}
+
+/// Adds the loss, and the sums from which it is computed for several batches if a mean divides by weights. An
+/// evaluation graph, which has no collectives, divides by rows: its loss only tells whether all losses are finite.
+void add_loss(const std::vector<LossMean>& means, GraphBuilder& builder, Purpose purpose) {
+  if (means.size() == 1 && !means[0].weights.valid())
+    return builder.output(names::kLoss, batch_mean(means[0].losses, builder.batch_info()));
+  auto all = means[0].losses;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (i > 0) all = add(all, means[i].losses);
+    builder.output(names::loss_sum(i), sum_of_all(means[i].losses));
+    if (means[i].weights.valid()) builder.output(names::loss_weight(i), sum_of_all(means[i].weights));
+  }
+  builder.output(names::kLoss, purpose == Purpose::training ? share_of_weighted_loss(means, builder)
+                                                            : batch_mean(all, builder.batch_info()));
 }
 
 void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outputs, const Inputs& inputs) {
+  expect_name("metric", "a metric", metric.name);
   const auto sums = metric.sums(outputs, inputs);
   for (const auto& value : {sums.sum, sums.count}) {
     if (!value.valid()) continue;
@@ -43,6 +101,12 @@ void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outp
   if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
 }
 
+std::vector<std::string> names_of_parameters(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto id : graph.sources(kParameter)) names.push_back(graph.producer(id).name);
+  return names;
+}
+
 /// Returns the indices of the gradients, sorted by the order in which the backward pass makes them.
 std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   std::vector<std::size_t> order(gradient_of.size());
@@ -51,9 +115,27 @@ std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   return order;
 }
 
-Value loss_flag(Value loss) {
-  GraphBuilder::Scope scope(loss.builder(), "loss_is_finite");
-  return all_finite(loss) - 1.0;
+/// Returns 0 if the loss is finite, else a NaN. Always returns 0 if `check_finite` is false.
+Value check_of(Value loss, bool check_finite) {
+  GraphBuilder::Scope scope(loss.builder(), "loss_check");
+  const auto check = scale(loss, 0.0);
+  return check_finite ? check : at_least(check, 1.0);
+}
+
+/// Returns the largest magnitude of the first value and the others.
+Value largest_of(Value first, std::span<const Value> others) {
+  GraphBuilder::Scope scope(first.builder(), "magnitude");
+  std::vector<Value> values{first};
+  values.insert(values.end(), others.begin(), others.end());
+  return largest_magnitude(values);
+}
+
+/// Throws Error unless the first reduced value depends on all gradients: it decides whether they are finite.
+void expect_all_checked(const Graph& graph, Value first, std::span<const Value> gradient_of) {
+  const auto checked = dependencies_of(graph, first.id());
+  for (const auto& gradient : gradient_of)
+    if (!checked[gradient.id()])
+      throw Error("strategy", "the first value that it reduces must be the sum of largest_magnitude() of all values");
 }
 
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
@@ -69,25 +151,35 @@ void assign_next_values(GraphBuilder& builder, Value apply_if) {
 
 }  // namespace
 
-Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
-  GraphBuilder builder({.training = purpose == Purpose::training, .seed = spec.seed});
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose,
+                    std::int64_t replicas) {
+  GraphBuilder builder({.training = purpose == Purpose::training,
+                        .seed = spec.seed,
+                        .replicas = replicas,
+                        .trains = [&](const std::string& name) { return spec.optimizer.trains(name); }});
   const Inputs inputs(builder, fields);
   const auto outputs = apply_model(spec, inputs);
   GraphBuilder::Scope scope(builder, "loss");
-  const auto loss = loss_of_rows(spec, outputs, inputs);
-  builder.output(names::kLoss, batch_mean(loss, builder.batch_info()));
+  const auto means = means_of_loss(spec, outputs, inputs);
+  if (purpose == Purpose::training) expect_weights_of_one_batch(spec, means);
+  add_loss(means, builder, purpose);
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
-  return optimize_forward(std::move(builder).build());
+  if (purpose == Purpose::training) spec.optimizer.expect_members(names_of_parameters(builder.graph()));
+  auto graph = without_unread_inputs(optimize_forward(std::move(builder).build()));
+  if (replicas > 1) expect_rows_apart(graph);
+  return graph;
 }
 
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
   GraphBuilder builder;
   apply_model(spec, Inputs(builder, fields));
-  return optimize_forward(std::move(builder).build());
+  return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 
 std::vector<Value> unreduced(std::span<const Value> values) {
-  return {values.begin(), values.end()};
+  std::vector<Value> all(values.begin(), values.end());
+  all.front() = largest_of(values.front(), values.subspan(1));
+  return all;
 }
 
 std::vector<std::string> fields_read(const Graph& graph) {
@@ -99,19 +191,21 @@ std::vector<std::string> fields_read(const Graph& graph) {
 
 std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer) {
   auto trained = graph.sources(kParameter);
+  const auto read_by_loss = dependencies_of(graph, graph.output(names::kLoss));
   std::erase_if(trained, [&](ValueId id) {
     const auto& node = graph.producer(id);
-    return !node.trainable || !optimizer.trains(node.name);
+    return !node.trainable || !optimizer.trains(node.name) || !read_by_loss[id];
   });
   return trained;
 }
 
-ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further) {
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further) {
   std::vector<Value> parameters;
-  for (const auto id : trained_parameters(forward.graph(), optimizer)) parameters.push_back(forward.value(id));
+  for (const auto id : trained_parameters(forward.graph(), spec.optimizer)) parameters.push_back(forward.value(id));
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = forward.value(forward.graph().output(names::kLoss));
-  ReplicaGradients replica{loss_flag(loss)};
+  ReplicaGradients replica;
+  replica.loss_check = check_of(loss, spec.check_finite);
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);
@@ -123,23 +217,41 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer
   return replica;
 }
 
-Value every_loss_is_finite(Value sum) {
-  GraphBuilder::Scope scope(sum.builder(), "loss_is_finite");
-  return at_least(sum, 0.0);
+Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec) {
+  if (!spec.check_finite) return replica.loss_check;
+  auto all = replica.gradients;
+  all.insert(all.end(), replica.further.begin(), replica.further.end());
+  return largest_of(replica.loss_check, all);
 }
 
-Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
-  GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
-  const auto replica = add_gradients(builder, spec.optimizer);
-  std::vector<Value> of_replica{replica.loss_is_finite};
+Value step_is_finite(Value sum) {
+  GraphBuilder::Scope scope(sum.builder(), "step_is_finite");
+  return at_most(sum, kLargestSum);
+}
+
+Value is_skipped(Value apply_if) {
+  return at_least(scale(apply_if, -1.0), -0.5);
+}
+
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
+                     std::int64_t replicas) {
+  GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
+  const auto replica = add_gradients(builder, spec);
+  std::vector<Value> of_replica{replica.loss_check};
   of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());
   const auto reduced = reduce(of_replica);
   if (reduced.size() != of_replica.size())
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
-  const auto apply_if = every_loss_is_finite(reduced[0]);
+  Value apply_if = builder.constant(Tensor::scalar(1.0F));
+  if (spec.check_finite) {
+    expect_all_checked(builder.graph(), reduced[0], replica.gradients);
+    apply_if = step_is_finite(reduced[0]);
+  }
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
+  // 1 if the step is applied, else 1 / sqrt(0), which is infinite.
+  builder.output(names::kMagnitude, rsqrt(apply_if));
   return eliminate_dead_code(std::move(builder).build());
 }
 

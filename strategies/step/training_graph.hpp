@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ struct TrainingSpec {
   std::optional<std::vector<Metric>> metrics = {};
   /// Seed of the random numbers of the steps, such as those of dropout.
   std::uint64_t seed = 0;
+  /// False: every step is applied, even if its loss or a gradient is not finite.
+  bool check_finite = true;
 
   const std::vector<Metric>& used_metrics() const { return metrics ? *metrics : loss.metrics(); }
 };
@@ -30,6 +33,17 @@ struct TrainingSpec {
 namespace names {
 inline constexpr const char* kBatchInfo = GraphBuilder::kBatchInfo;
 inline constexpr const char* kLoss = "loss";
+/// The output of a training graph by which a replica reports whether a step is applied: the sum of the output over all
+/// replicas is at most kLargestSum if the step is applied.
+inline constexpr const char* kMagnitude = "magnitude";
+/// Names of the outputs for the sum of the losses and the sum of the weights of mean number `mean` of a loss that
+/// divides by weights (LossMean). A mean that divides by rows has no sum of weights.
+inline std::string loss_sum(std::size_t mean) {
+  return "loss/" + std::to_string(mean) + "/sum";
+}
+inline std::string loss_weight(std::size_t mean) {
+  return "loss/" + std::to_string(mean) + "/weight";
+}
 /// Names of the outputs for the sum and the count of a metric, and for an output of the model.
 inline std::string metric_sum(const std::string& metric) {
   return "metric/" + metric + "/sum";
@@ -47,21 +61,27 @@ enum class Purpose { training, evaluation };
 
 /// The forward pass with loss and metrics, optimized. Inputs: the fields that model, loss and metrics read, and the
 /// batch info. Outputs: those of the model; the loss, which is this replica's share of the batch's mean loss; sum and
-/// count of every metric, without the count if it is the number of rows; for training, the next values of buffers.
-/// Throws Error that names the field if one is missing or has another dtype or shape than is needed.
-Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation);
+/// count of every metric, without the count if it is the number of rows; for training, the next values of buffers. If
+/// the loss divides by weights, there are also loss_sum() and loss_weight() of every mean; the graph for training has
+/// an all_reduce of the weights, and the loss of the graph for evaluation only tells whether all losses are finite.
+/// `replicas` is the number of replicas that compute a batch of training together. Throws Error that names the field if
+/// one is missing or has another dtype or shape than is needed, and the errors of expect_rows_apart() with several
+/// replicas. For training, throws Error if a group of the optimizer has no parameters; see Optimizer::expect_members().
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation,
+                    std::int64_t replicas = 1);
 
 /// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
-/// The trainable parameters of a graph that the optimizer trains (Optimizer::trains), in the graph's order.
+/// The trainable parameters of a forward graph that the optimizer trains (Optimizer::trains) and on which the loss
+/// depends, in the graph's order. The optimizer changes no other parameter: weight decay and momentum, too, leave a
+/// parameter alone that the loss does not read.
 std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer);
 
 /// The values that the backward pass of one replica makes.
 struct ReplicaGradients {
-  /// A scalar: 0 if the loss is finite, -1 otherwise. The sum over replicas is 0 only if the loss of every replica is
-  /// finite.
-  Value loss_is_finite;
+  /// A scalar: 0 if the loss is finite, else a NaN. 0 if TrainingSpec::check_finite is false.
+  Value loss_check;
   /// The trained parameters and their gradients, in the order in which the backward pass makes the gradients.
   std::vector<Value> parameters, gradients;
   /// The gradients of the values that were passed to add_gradients() as `further`, in the same order.
@@ -70,26 +90,41 @@ struct ReplicaGradients {
 
 /// Adds to a forward graph the gradients of its loss with respect to the trained parameters and to the values
 /// `further`. Throws Error if there are neither.
-ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further = {});
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {});
 
-/// Returns the flag that updates read: 1 if the loss of every replica is finite, else 0, with which updates change
-/// nothing. `sum` must be the sum of loss_is_finite (ReplicaGradients) over all replicas.
-Value every_loss_is_finite(Value sum);
+/// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; a NaN if one of
+/// them has a NaN or the loss is not finite. 0 if TrainingSpec::check_finite is false.
+Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec);
 
-/// Maps the values of one replica, which are float32 of any shape, to their sums over all replicas, in the same order.
-/// The first value is loss_is_finite, see ReplicaGradients; then come the gradients in the order in which the backward
-/// pass makes them.
+/// The largest sum, over the replicas, of the magnitudes of gradients with which a step is applied: half the largest
+/// finite float32. The bound implies that the sums of the gradients are finite, so replicas can decide before the sums
+/// exist. All replicas and servers take the same decision, since they compare the same number.
+inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
+
+/// Returns the flag that updates read: 1 if the losses and gradients of all replicas are finite, else 0, with which
+/// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if it
+/// is at most kLargestSum.
+Value step_is_finite(Value sum);
+/// Returns 1 if the flag that updates read is 0, else 0.
+Value is_skipped(Value apply_if);
+
+/// Maps the values of one replica, which are float32 of any shape, to values that are equal on all replicas. The first
+/// value, a scalar that is 0 if the loss of the replica is finite and else a NaN, becomes the sum over the replicas of
+/// largest_magnitude() of all values of the replica. The other values, the gradients in the order in which the backward
+/// pass makes them, become their sums.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
-/// The ReduceGradients for one replica: returns the values unchanged.
+/// The ReduceGradients for one replica: returns the largest magnitude of the values, and the gradients unchanged.
 std::vector<Value> unreduced(std::span<const Value> values);
 
 /// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
-/// Outputs: those of the forward graph. A step in which the loss of any replica is not finite changes no parameter and
-/// no optimizer state of any replica: the updates read a flag on their device. The graph may contain all_reduce ops of
-/// layers besides those of `reduce`: with one replica, without_all_reduce() removes them. Throws Error if there is
-/// nothing to train.
-Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
+/// Outputs: those of the forward graph and names::kMagnitude. A step in which the loss or a gradient of any replica is
+/// not finite changes no parameter and no optimizer state of any replica: the updates read a flag on their device.
+/// `replicas` is the number of replicas that compute a batch together; layers gather values of so many. The graph may
+/// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them. Throws
+/// Error if there is nothing to train, or if the first result of `reduce` does not depend on all gradients.
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
+                     std::int64_t replicas = 1);
 
 /// The names of the fields that a graph reads, in the order of its inputs. The batch info is no field.
 std::vector<std::string> fields_read(const Graph& graph);

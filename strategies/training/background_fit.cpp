@@ -1,11 +1,14 @@
 #include "troupe/strategies/training/background_fit.hpp"
 
+#include "troupe/ops/core/signals_blocked.hpp"
+
 namespace troupe {
 
 BackgroundFit::BackgroundFit(Trainer& trainer, const Dataset& data, FitOptions options, OnEnd on_end) {
   options.stop_requested = [this, requested = std::move(options.stop_requested)] {
     return stop_ || (requested && requested());
   };
+  const SignalsBlocked blocked;
   thread_ = std::thread([this, &trainer, data, options = std::move(options), on_end = std::move(on_end)] {
     try {
       promise_.set_value(trainer.fit(data, options));

@@ -23,6 +23,9 @@ struct PredictionRequest {
 
 namespace {
 
+constexpr std::chrono::hours kLongestWait{1};
+constexpr int kMostActors = 1'024;
+
 using Arrays = Predictor::Arrays;
 
 /// Returns the rows of one field of all requests, in the order of the requests.
@@ -107,7 +110,11 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
     : runtime_(runtime), shared_(std::make_shared<Shared>()) {
   if (options.most_rows < 1) throw Error("predictor", "a batch needs at least one row");
   if (options.longest_wait.count() < 0) throw Error("predictor", "the longest wait must not be negative");
+  if (options.longest_wait > kLongestWait) throw Error("predictor", "the longest wait must be at most an hour");
   if (options.actors < 1) throw Error("predictor", "needs at least one actor");
+  if (options.actors > kMostActors)
+    throw Error("predictor",
+                "can have at most " + std::to_string(kMostActors) + " actors, not " + std::to_string(options.actors));
   shared_->options = options;
   const PredictorOptions of_actor{.prepared = static_cast<std::size_t>(options.most_rows)};
   std::vector<std::shared_ptr<Predictor>> predictors;

@@ -6,6 +6,7 @@
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/regular_file.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 
 namespace troupe {
@@ -14,30 +15,33 @@ namespace {
 
 /// Returns a text that identifies the start of a fit: the hash of its parameters, or the seed before they exist, and
 /// the number of its first step.
-std::string beginning_of(const ParameterStore& store) {
+std::string beginning_of(const ParameterStore& store, std::int64_t first_step) {
   const auto values =
       store.entries().empty() ? "start values of seed " + std::to_string(store.seed()) : "parameters " + store.hash();
-  return values + " at step " + std::to_string(store.position().step);
+  return values + " at step " + std::to_string(first_step);
 }
 
 }  // namespace
 
-RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
-                          const ParameterStore& store) {
+RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data, const ParameterStore& store,
+                          std::int64_t first_step) {
   RunRecords recordings;
   if (options.record.empty() && options.replay.empty()) return recordings;
   const bool keeps_state = std::ranges::any_of(plan.parameters, &PlanParameter::per_replica);
-  if (keeps_state && store.position().step > 0)
+  if (keeps_state && first_step > 0)
     throw Error(options.record.empty() ? "replay" : "record",
                 "replicas keep the part of gradients that they have not sent, which no recording has: with such a hook "
                 "only the beginning of a training can be recorded");
   Hash program;
   program.add(hash_of_program(plan));
   program.add(hash_of_text(data.content()));
-  if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store));
+  if (!options.record.empty()) {
+    expect_writable_file("record", options.record);
+    recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store, first_step));
+  }
   if (!options.replay.empty()) {
     auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
-    replay->expect(program.digest(), beginning_of(store));
+    replay->expect(program.digest(), beginning_of(store, first_step));
     recordings.replay = std::move(replay);
   }
   return recordings;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 #include "troupe/transport/bytes.hpp"
 
 namespace troupe {
@@ -85,22 +86,41 @@ const MetricTable& MetricValues::table(const std::string& name) const {
   return entry.table;
 }
 
+bool StepMetrics::finite() const {
+  return std::isfinite(loss) && magnitude <= kLargestSum;
+}
+
+std::string text_of_not_finite(const StepMetrics& step) {
+  if (!std::isfinite(step.loss))
+    return std::string("[loss] is not finite: ") + (std::isnan(step.loss) ? "nan" : "infinite");
+  if (std::isnan(step.magnitude)) return "[gradient] is not finite: nan";
+  return "[gradient] is not finite on one of the replicas, or the sum over the replicas is too large";
+}
+
+double MetricValues::total() const {
+  double sum = 0.0;
+  for (const auto& entry : entries_) sum += value_of(entry);
+  return sum;
+}
+
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
   // A step without rows and values stands for a report that was lost with its worker. It counts in `steps` alone.
   if (step.rows == 0 && step.values.entries().empty()) return;
-  if (!std::isfinite(step.loss)) {
+  if (!step.finite()) {
     ++sum_.skipped_steps;
     return;
   }
   sum_.rows += step.rows;
   sum_.loss += step.loss * static_cast<double>(step.rows);
   sum_.values.add(step.values);
+  if (!step.loss_means.entries().empty()) sum_.loss_means.add(step.loss_means);
 }
 
 Metrics MetricsSum::result() const {
   auto mean = sum_;
   if (mean.rows > 0) mean.loss /= static_cast<double>(mean.rows);
+  if (!mean.loss_means.entries().empty()) mean.loss = mean.loss_means.total();
   return mean;
 }
 

@@ -43,6 +43,8 @@ class MetricValues {
   std::vector<Entry>& mutable_entries() { return entries_; }
 
   static double value_of(const Entry& entry) { return entry.count > 0.0 ? entry.sum / entry.count : 0.0; }
+  /// Returns the sum of the values of all metrics, none of which may be a table.
+  double total() const;
 
  private:
   const Entry& find(const std::string& name) const;
@@ -53,19 +55,32 @@ class MetricValues {
 /// The metrics of one step (a batch) over all replicas.
 struct StepMetrics {
   std::int64_t step = 0;
-  double loss = 0.0;  ///< the mean over the rows of the batch
+  double loss = 0.0;  ///< the mean over `rows`, or the loss that divides by weights
+  /// Rows of the batch. If replicas decide for themselves whether to apply their part of a step, see
+  /// Strategy::decides_by_replica(): the rows of the replicas that have applied theirs.
   std::int64_t rows = 0;
   MetricValues values = {};
+  /// Sum and weight of each mean (LossMean) of a loss that divides by weights; the loss is the sum of their values.
+  MetricValues loss_means = {};
+  /// The sum over the replicas of names::kMagnitude; 0 in an evaluation.
+  float magnitude = 0.0F;
+
+  /// True if the losses and gradients of the step are finite, so that the step changes parameters.
+  bool finite() const;
 };
 
-/// Means over the rows of many steps.
+/// Returns a text that says what of a step is not finite. The step must not be finite.
+std::string text_of_not_finite(const StepMetrics& step);
+
+/// Means over the rows of many steps. A loss that divides by weights divides by those of all steps.
 struct Metrics {
   std::int64_t steps = 0;
-  /// Steps whose loss was not finite. They count in `steps`, but not in rows, loss and values.
+  /// Steps whose loss or gradients were not finite. They count in `steps`, but not in rows, loss and values.
   std::int64_t skipped_steps = 0;
   std::int64_t rows = 0;
   double loss = 0.0;
   MetricValues values = {};
+  MetricValues loss_means = {};  ///< see StepMetrics::loss_means
 
   /// Returns the value of a metric, such as "accuracy".
   double operator[](const std::string& name) const { return values[name]; }
@@ -83,8 +98,8 @@ class MetricsSum {
   Metrics sum_;
 };
 
-/// The effect on a fit of a step whose loss is not finite. The step changes no parameter. With `stop` the fit ends with
-/// an Error that names step and replica; with `skip` the fit continues.
+/// The effect on a fit of a step whose loss or gradients are not finite. The step changes no parameter. With `stop` the
+/// fit ends with an Error that names step and replica; with `skip` the fit continues.
 enum class NonFiniteLoss { stop, skip };
 
 /// Encodes metric values.

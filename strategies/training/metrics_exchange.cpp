@@ -24,7 +24,9 @@ void write_report(ByteWriter& writer, const ReplicaReport& report) {
   writer.put(report.metrics.step);
   writer.put(std::bit_cast<std::uint64_t>(report.metrics.loss));
   writer.put(report.metrics.rows);
+  writer.put(std::bit_cast<std::uint32_t>(report.metrics.magnitude));
   write(writer, report.metrics.values);
+  write(writer, report.metrics.loss_means);
 }
 
 ReplicaReport read_report(ByteReader& reader) {
@@ -33,7 +35,9 @@ ReplicaReport read_report(ByteReader& reader) {
   report.metrics.step = reader.get<std::int64_t>();
   report.metrics.loss = std::bit_cast<double>(reader.get<std::uint64_t>());
   report.metrics.rows = reader.get<std::int64_t>();
+  report.metrics.magnitude = std::bit_cast<float>(reader.get<std::uint32_t>());
   report.metrics.values = read_values(reader);
+  report.metrics.loss_means = read_values(reader);
   return report;
 }
 
@@ -136,12 +140,20 @@ std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds li
   return reports;
 }
 
+bool MetricsExchange::has_ended(int number, const Peer& peer, std::span<const int> absent) {
+  return peer.ended || (peer.expendable && peer.reader->link().failure()) ||
+         std::ranges::find(absent, number) != absent.end();
+}
+
 bool MetricsExchange::all_ended(std::span<const int> absent) const {
-  return std::ranges::all_of(peers_, [&](const auto& entry) {
-    const auto& [number, peer] = entry;
-    return peer.ended || (peer.expendable && peer.reader->link().failure()) ||
-           std::ranges::find(absent, number) != absent.end();
-  });
+  return std::ranges::all_of(peers_, [&](const auto& entry) { return has_ended(entry.first, entry.second, absent); });
+}
+
+std::string MetricsExchange::missing(std::span<const int> absent) const {
+  std::string text;
+  for (const auto& [number, peer] : peers_)
+    if (!has_ended(number, peer, absent)) text += (text.empty() ? "process " : ", process ") + std::to_string(number);
+  return text + " has not reported its last steps";
 }
 
 Staleness MetricsExchange::staleness() const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/shard/consistency_rule.hpp"
@@ -46,6 +47,8 @@ class MetricsExchange {
   /// Returns true if all peers have sent the end of the run. Does not count the processes in `absent`, nor expendable
   /// processes whose links have failed.
   bool all_ended(std::span<const int> absent) const;
+  /// A text that names the processes, except those in `absent`, that have not ended the run.
+  std::string missing(std::span<const int> absent) const;
   /// Returns the sum of the staleness that the peers have sent. Rank 0 sends the staleness of all processes, so in
   /// another process this is the total.
   Staleness staleness() const;
@@ -62,6 +65,7 @@ class MetricsExchange {
   };
 
   void add_peer(int number);
+  static bool has_ended(int number, const Peer& peer, std::span<const int> absent);
   void send_to_all(const ByteWriter& bytes, std::int32_t content);
   void take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const;
   void expect_no_loss();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,9 @@ namespace {
 // The value of Column::count for a metric whose count is the number of rows. Input 0 of a sink is the loss, so no count
 // has this index.
 constexpr std::size_t kRows = 0;
+
+/// The op in a failure whose cause is a gradient.
+constexpr const char* kGradient = "gradient";
 
 double number_of(const Tensor& scalar) {
   return scalar.dtype() == DType::int64 ? static_cast<double>(scalar.item<std::int64_t>())
@@ -39,49 +43,83 @@ void copy_table(const Tensor& sums, MetricTable& table) {
 Failure not_finite(const StepMetrics& part, std::size_t replica) {
   return {.replica = static_cast<int>(replica),
           .actor = "sink@" + std::to_string(replica),
-          .op = "loss",
+          .op = std::isfinite(part.loss) ? kGradient : "loss",
           .step = part.step,
-          .what = std::string("[loss] is not finite: ") + (std::isnan(part.loss) ? "nan" : "infinite")};
+          .what = text_of_not_finite(part)};
 }
 
-/// Returns a failure if all replicas of this process have reported the step at `index` in their queues and the loss of
-/// one is not finite. It names the first such replica. The sink that reports last finds the failure, so the schedule
-/// does not affect which step and replica are named.
-std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
+/// Returns a failure if all replicas of this process have reported the step at `index` in their queues and the loss or
+/// a gradient of one is not finite. It names the first replica whose loss is not finite, or if there is none the first
+/// with such a gradient. The sink that reports last finds the failure, so the schedule does not affect which step and
+/// replica are named.
+std::optional<Failure> non_finite_step(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
                                        std::size_t index) {
   std::optional<Failure> failure;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!here[replica]) continue;
     if (per_replica[replica].size() <= index) return std::nullopt;
     const auto& part = per_replica[replica][index];
-    if (!failure && !std::isfinite(part.loss)) failure = not_finite(part, replica);
+    const bool is_first = !failure || (failure->op == kGradient && !std::isfinite(part.loss));
+    if (!part.finite() && is_first) failure = not_finite(part, replica);
   }
   return failure;
 }
 
-}  // namespace
+/// Sets the loss of a whole step to the sum of its means if these divide by weights and the loss is finite.
+void divide_by_weights(StepMetrics& step) {
+  if (!step.loss_means.entries().empty() && std::isfinite(step.loss)) step.loss = step.loss_means.total();
+}
 
-MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps)
-    : sink_inputs_{names::kLoss}, parts_(std::make_shared<Parts>(replicas)) {
-  parts_->shared_steps = shared_steps;
-  const auto graph = forward_graph(spec, fields);
-  for (const auto& metric : spec.used_metrics()) {
-    auto& column = columns_.emplace_back(Column{metric.name, sink_inputs_.size(), kRows});
-    sink_inputs_.push_back(names::metric_sum(metric.name));
-    if (!graph.has_output(names::metric_count(metric.name))) continue;
-    column.count = sink_inputs_.size();
-    sink_inputs_.push_back(names::metric_count(metric.name));
+/// Adds the report of a replica to a step; `first`: the step has no values yet.
+void add_part(StepMetrics& whole, const StepMetrics& part, bool first) {
+  whole.loss += part.loss;
+  whole.rows += part.rows;
+  whole.magnitude += part.magnitude;
+  if (first) {
+    whole.values = part.values;
+    whole.loss_means = part.loss_means;
+  } else {
+    whole.values.add(part.values);
+    whole.loss_means.add(part.loss_means);
   }
 }
 
-Staleness MetricsLog::staleness(std::int64_t steps) const {
-  auto all = counted();
-  if (all == Staleness{} && steps > 0) all.applied[0] = steps * static_cast<std::int64_t>(parts_->per_replica.size());
-  return all;
+}  // namespace
+
+MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form)
+    : sink_inputs_{names::kLoss} {
+  auto reporting = form.reporting;
+  if (reporting.empty()) {
+    reporting.resize(static_cast<std::size_t>(replicas));
+    std::iota(reporting.begin(), reporting.end(), 0);
+  }
+  for (const auto replica : reporting)
+    if (replica < 0 || replica >= replicas)
+      throw Error("strategy", "replica " + std::to_string(replica) + " cannot report: there are " +
+                                  std::to_string(replicas) + " (Strategy::reporting_replicas)");
+  parts_ = std::make_shared<Parts>(replicas, std::move(reporting));
+  for (int replica = 0; replica < replicas; ++replica)
+    parts_->here[static_cast<std::size_t>(replica)] = parts_->reports(replica);
+  parts_->form = form;
+  const auto graph = forward_graph(spec, fields);
+  for (const auto& metric : spec.used_metrics())
+    add_column(columns_.values, graph, metric.name, names::metric_sum(metric.name), names::metric_count(metric.name));
+  for (std::size_t mean = 0; graph.has_output(names::loss_sum(mean)); ++mean)
+    add_column(columns_.loss_means, graph, std::to_string(mean), names::loss_sum(mean), names::loss_weight(mean));
+  if (form.magnitude) sink_inputs_.emplace_back(names::kMagnitude);
 }
 
-/// Returns the staleness counted in all processes. Rank 0 adds it up, and sends the sum to the others.
-Staleness MetricsLog::counted() const {
+void MetricsLog::add_column(std::vector<Column>& columns, const Graph& graph, const std::string& name,
+                            const std::string& sum, const std::string& count) {
+  auto& column = columns.emplace_back(Column{name, sink_inputs_.size(), kRows});
+  sink_inputs_.push_back(sum);
+  if (!graph.has_output(count)) return;
+  column.count = sink_inputs_.size();
+  sink_inputs_.push_back(count);
+}
+
+/// Rank 0 adds up the staleness counted in all processes, and sends the sum to the others.
+Staleness MetricsLog::staleness() const {
   if (exchange_ && !exchange_->is_rank_zero()) return exchange_->staleness();
   auto sum = shard_log_->staleness();
   if (exchange_) sum.add(exchange_->staleness());
@@ -94,9 +132,10 @@ void MetricsLog::begin(std::int64_t first_step) {
   if (exchange_) exchange_->begin();
 }
 
-void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, StepMetrics& part) {
-  std::size_t inputs = 2;  // the loss and the batch info
-  for (const auto& column : columns) inputs += column.count == kRows ? 1 : 2;
+void MetricsLog::read(const Columns& columns, bool magnitude, const Firing& firing, StepMetrics& part) {
+  std::size_t inputs = magnitude ? 3 : 2;  // the loss, perhaps the magnitude, and the batch info
+  for (const auto* group : {&columns.values, &columns.loss_means})
+    for (const auto& column : *group) inputs += column.count == kRows ? 1 : 2;
   if (firing.inputs.size() != inputs)
     throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
                                std::to_string(inputs) +
@@ -105,13 +144,20 @@ void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, 
   part.step = batch.step;
   part.loss = number_of(firing.inputs[0]);
   part.rows = batch.rows;
-  auto& entries = part.values.mutable_entries();
+  part.magnitude = magnitude ? firing.inputs[inputs - 2].item<float>() : 0.0F;
+  read(columns.values, firing, part.values, part.rows);
+  read(columns.loss_means, firing, part.loss_means, part.rows);
+}
+
+void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, MetricValues& values,
+                      std::int64_t rows) {
+  auto& entries = values.mutable_entries();
   entries.resize(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto& column = columns[i];
     const auto& sum = firing.inputs[column.sum];
     entries[i].name = column.name;
-    entries[i].count = column.count == kRows ? static_cast<double>(part.rows) : number_of(firing.inputs[column.count]);
+    entries[i].count = column.count == kRows ? static_cast<double>(rows) : number_of(firing.inputs[column.count]);
     if (sum.shape().rank() > 0)
       copy_table(sum, entries[i].table);
     else
@@ -122,19 +168,19 @@ void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, 
 TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
   const bool stop = on_non_finite_loss == NonFiniteLoss::stop;
   return [parts = parts_, columns = columns_, stop](const PlanActor& actor, SpawnContext&) {
-    if (actor.replica < 0 || actor.replica >= static_cast<int>(parts->per_replica.size()))
+    if (!parts->reports(actor.replica))
       throw Error("metrics", "'" + actor.name + "' belongs to replica " + std::to_string(actor.replica) +
-                                 ", but the strategy has " + std::to_string(parts->per_replica.size()));
+                                 ", which does not report (Strategy::reporting_replicas)");
     return std::make_unique<FunctionTask>(
         [parts, columns, stop, replica = actor.replica, part = StepMetrics()](const Firing& firing) mutable {
-          read(columns, firing, part);
+          read(columns, parts->form.magnitude, firing, part);
           std::lock_guard lock(parts->mutex);
           auto& steps = parts->per_replica[replica];
           std::optional<Failure> failure;
-          if (!std::isfinite(part.loss)) failure = not_finite(part, static_cast<std::size_t>(replica));
+          if (!part.finite()) failure = not_finite(part, static_cast<std::size_t>(replica));
           steps.push(part);
           if (!stop || parts->ended) return;
-          if (parts->shared_steps) failure = non_finite_loss(parts->per_replica, parts->here, steps.size() - 1);
+          if (parts->form.shared_steps) failure = non_finite_step(parts->per_replica, parts->here, steps.size() - 1);
           parts->ended = failure.has_value();
           if (failure) throw EndRun(*failure);
         });
@@ -144,7 +190,8 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
 void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here) {
   exchange_ = std::move(exchange);
   std::lock_guard lock(parts_->mutex);
-  parts_->here = std::move(here);
+  for (std::size_t replica = 0; replica < here.size(); ++replica)
+    parts_->here[replica] = here[replica] && parts_->reports(static_cast<int>(replica));
 }
 
 void MetricsLog::end_run(std::vector<int> absent) {
@@ -159,14 +206,14 @@ std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
   if (exchange_ && !exchange_->is_rank_zero()) return take_from_rank_zero(limit);
   if (exchange_) keep(exchange_->receive(limit));
   const bool last = ended_ && (!exchange_ || exchange_->all_ended(absent_));
-  const auto count = parts_->shared_steps ? take_from_all() : take_in_order(last);
+  const auto count = parts_->form.shared_steps ? take_from_all() : take_in_order(last);
   const std::span<const StepMetrics> taken(taken_.data(), count);
   const bool completes = last && !std::exchange(complete_, true);
   if (!exchange_) return taken;
   std::vector<ReplicaReport> reports;
   for (const auto& step : taken) reports.push_back({0, step});
   exchange_->send(reports);
-  if (completes) exchange_->send_end(counted());
+  if (completes) exchange_->send_end(staleness());
   return taken;
 }
 
@@ -182,8 +229,7 @@ std::span<const StepMetrics> MetricsLog::take_from_rank_zero(std::chrono::millis
 void MetricsLog::keep(std::vector<ReplicaReport> reports) {
   std::lock_guard lock(parts_->mutex);
   for (auto& report : reports) {
-    if (report.replica < 0 || report.replica >= static_cast<int>(parts_->per_replica.size()) ||
-        parts_->here[report.replica])
+    if (!parts_->reports(report.replica) || parts_->here[static_cast<std::size_t>(report.replica)])
       throw Error("metrics", "another process reports for replica " + std::to_string(report.replica));
     parts_->per_replica[report.replica].push(report.metrics);
   }
@@ -201,7 +247,7 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!parts_->here[replica]) continue;
     auto& queue = per_replica[replica];
-    for (auto left = parts_->shared_steps ? count : queue.size(); left > 0; --left) {
+    for (auto left = parts_->form.shared_steps ? count : queue.size(); left > 0; --left) {
       reports.push_back({static_cast<int>(replica), queue[0]});
       queue.pop();
     }
@@ -209,30 +255,68 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
   return reports;
 }
 
+/// Removes the oldest report of every replica, and writes their combination to `whole`. If replicas decide for
+/// themselves whether to apply their parts, the combination has the applied parts alone, unless there is none. Throws
+/// Error if the reports are of different steps.
+void MetricsLog::combine_parts(StepMetrics& whole) {
+  const auto oldest = [&](int replica) -> const StepMetrics& {
+    return parts_->per_replica[static_cast<std::size_t>(replica)][0];
+  };
+  const auto applied = [&](int replica) { return oldest(replica).rows > 0 && oldest(replica).finite(); };
+  const auto& reporting = parts_->reporting;
+  const bool in_part = parts_->form.by_replica && std::ranges::any_of(reporting, applied);
+  whole = {.step = oldest(reporting.front()).step,
+           .values = std::move(whole.values),
+           .loss_means = std::move(whole.loss_means)};
+  std::int64_t batch_rows = 0;
+  bool has_values = false;
+  for (const auto replica : reporting) {
+    const auto& part = oldest(replica);
+    expect_step(whole, part, replica);
+    batch_rows += part.rows;
+    if (!in_part || applied(replica)) add_part(whole, part, !std::exchange(has_values, true));
+    parts_->per_replica[static_cast<std::size_t>(replica)].pop();
+  }
+  // A replica divides its loss by the rows of the whole batch.
+  if (in_part) whole.loss *= static_cast<double>(batch_rows) / static_cast<double>(whole.rows);
+  divide_by_weights(whole);
+}
+
+/// Throws Error unless the report `part` of a replica belongs to the step `whole`.
+void MetricsLog::expect_step(const StepMetrics& whole, const StepMetrics& part, int replica) const {
+  if (part.step != whole.step)
+    throw Error("metrics", "replica " + std::to_string(replica) + " reports step " + std::to_string(part.step) +
+                               " where replica " + std::to_string(parts_->reporting.front()) + " reports step " +
+                               std::to_string(whole.step));
+}
+
 /// Combines the reports of each step that all replicas have reported, and writes the steps to the first elements of
 /// taken_. Returns the number of these steps.
 std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
-  const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
-  if (taken_.size() < count) taken_.resize(std::max({StepQueue::kSteps, count, 2 * taken_.size()}), per_replica[0][0]);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto& whole = taken_[i];
-    whole.step = per_replica[0][0].step;
-    whole.loss = 0.0;
-    whole.rows = 0;
-    for (auto& queue : per_replica) {
-      const auto& part = queue[0];
-      whole.loss += part.loss;
-      whole.rows += part.rows;
-      if (&queue == &per_replica[0])
-        whole.values = part.values;
-      else
-        whole.values.add(part.values);
-      queue.pop();
-    }
-  }
+  const auto& reporting = parts_->reporting;
+  auto& first = per_replica[static_cast<std::size_t>(reporting.front())];
+  auto count = first.size();
+  for (const auto replica : reporting) count = std::min(count, per_replica[static_cast<std::size_t>(replica)].size());
+  if (taken_.size() < count) taken_.resize(std::max({StepQueue::kSteps, count, 2 * taken_.size()}), first[0]);
+  for (std::size_t i = 0; i < count; ++i) combine_parts(taken_[i]);
   return count;
+}
+
+std::string MetricsLog::missing() const {
+  if (exchange_ && !complete_) return exchange_->missing(absent_);
+  std::lock_guard lock(parts_->mutex);
+  if (!parts_->form.shared_steps) return order_.missing();
+  const auto queue_of = [&](int replica) -> auto& {
+    return parts_->per_replica[static_cast<std::size_t>(replica)];
+  };
+  const auto has_more = [&](int replica) { return queue_of(replica).size() > 0; };
+  const auto ahead = std::ranges::find_if(parts_->reporting, has_more);
+  if (ahead == parts_->reporting.end()) return {};
+  const auto behind = std::ranges::find_if_not(parts_->reporting, has_more);
+  return "replica " + std::to_string(*behind) + " has not reported step " + std::to_string(queue_of(*ahead)[0].step) +
+         ", which replica " + std::to_string(*ahead) + " has";
 }
 
 /// Moves the steps of all replicas to taken_ in order, up to the first step that is missing. Returns the number of
@@ -244,6 +328,7 @@ std::size_t MetricsLog::take_in_order(bool last) {
     for (; queue.size() > 0; queue.pop()) order_.add(queue[0]);
   if (last) order_.end(shard_log_->end_step());
   taken_ = order_.take();
+  for (auto& step : taken_) divide_by_weights(step);
   return taken_.size();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -17,13 +18,20 @@
 
 namespace troupe {
 
+/// The content of the reports of the sinks.
+struct ReportForm {
+  bool shared_steps = true;  ///< every replica reports a part of each step; false: one replica reports the whole step
+  bool by_replica = false;   ///< see Strategy::decides_by_replica()
+  bool magnitude = false;    ///< in a training: the reports have names::kMagnitude, too
+  std::vector<int> reporting = {};  ///< the numbers of the replicas that report; empty: all
+};
+
 /// Collects the reports of the sinks of all replicas, and combines the reports of each step in replica order. A sink is
 /// the actor that receives the loss and the metrics of its replica. Sinks may report on any thread at any time. All
 /// functions of the log must be called on one thread at a time.
 class MetricsLog {
  public:
-  /// If `shared_steps` is true, every replica reports a part of each step, else one replica reports the whole step.
-  MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps = true);
+  MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form = {});
 
   /// Begins a run whose first step is `first_step`.
   void begin(std::int64_t first_step);
@@ -31,16 +39,18 @@ class MetricsLog {
   /// either.
   void end_run(std::vector<int> absent = {});
 
-  /// The names of the graph's outputs that are the first inputs of a sink: the loss, and the sum and count of each
-  /// metric. The last input of a sink, the batch info (step and rows of the batch), is not in the list.
+  /// The names of the graph's outputs that are the first inputs of a sink: the loss, the sum and count of each metric,
+  /// the sum and weight of each mean of a loss that divides by weights, and in a training the magnitude. The last input
+  /// of a sink, the batch info (step and rows of the batch), is not in the list.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The log in which the shards of the plan count the staleness of gradients.
   const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
-  /// Returns the staleness that the shards of all processes have counted. In a plan without shards, all gradients of
-  /// `steps` steps have staleness 0.
-  Staleness staleness(std::int64_t steps) const;
+  /// Returns the staleness that the shards of all processes have counted; empty in a plan without shards.
+  Staleness staleness() const;
+  /// The numbers of the replicas that report.
+  const std::vector<int>& reporting() const { return parts_->reporting; }
   /// Returns a factory that makes the task of each sink. With NonFiniteLoss::stop, a task throws EndRun, which ends the
-  /// run, if a loss is not finite.
+  /// run, if a loss or a gradient is not finite.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
   /// Returns the steps completed since the last call, oldest first. They are valid until the next call. If no report of
   /// another process has arrived, waits up to `limit` for one.
@@ -52,16 +62,22 @@ class MetricsLog {
   void exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here);
   /// Returns true if, after end_run(), take() has returned every step of the run, with the reports of all processes.
   bool complete() const { return complete_; }
+  /// A text on the reports that are missing after end_run(): the processes that have not ended the run and, on rank 0
+  /// or in one process, the replicas that have reported fewer steps than others. Empty if none is missing.
+  std::string missing() const;
 
  private:
   // The state that the log shares with the sinks. The sinks hold it, too, because a stuck sink may outlive the log.
   struct Parts {
-    explicit Parts(int replicas) : per_replica(replicas), here(replicas, true) {}
+    Parts(int replicas, std::vector<int> numbers)
+        : per_replica(replicas), here(replicas, true), reporting(std::move(numbers)) {}
+    bool reports(int replica) const { return std::ranges::find(reporting, replica) != reporting.end(); }
     std::mutex mutex;
     std::vector<StepQueue> per_replica;
     std::vector<bool> here;
-    bool shared_steps = true;
-    bool ended = false;  // a loss that is not finite has ended the run
+    std::vector<int> reporting;
+    ReportForm form;
+    bool ended = false;  // a step that is not finite has ended the run
   };
   /// A metric, with the indices of the inputs of a sink that are its sum and its count. If `count` is kRows, a constant
   /// of metrics_log.cpp, the count is the number of rows.
@@ -70,14 +86,23 @@ class MetricsLog {
     std::size_t sum;
     std::size_t count;
   };
-  static void read(const std::vector<Column>& columns, const Firing& firing, StepMetrics& part);
+  /// The metrics, and the means of a loss that divides by weights.
+  struct Columns {
+    std::vector<Column> values, loss_means;
+  };
+  static void read(const Columns& columns, bool magnitude, const Firing& firing, StepMetrics& part);
+  static void read(const std::vector<Column>& columns, const Firing& firing, MetricValues& values, std::int64_t rows);
+  /// Adds a column, and its sum and count to the inputs of the sinks if `graph` has them as outputs.
+  void add_column(std::vector<Column>& columns, const Graph& graph, const std::string& name, const std::string& sum,
+                  const std::string& count);
 
   std::vector<std::string> sink_inputs_;
-  std::vector<Column> columns_;
+  Columns columns_;
   std::size_t take_from_all();
+  void combine_parts(StepMetrics& whole);
+  void expect_step(const StepMetrics& whole, const StepMetrics& part, int replica) const;
   std::size_t take_in_order(bool last);
   std::span<const StepMetrics> take_from_rank_zero(std::chrono::milliseconds limit);
-  Staleness counted() const;
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_local();
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <sstream>
+
+#include "troupe/ops/core/text_stream.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -37,7 +39,7 @@ ModelSummary summarize(const Trainer& trainer, const Dataset& data) {
 }
 
 std::string to_string(const ModelSummary& summary) {
-  std::ostringstream out;
+  TextStream out;
   std::size_t widest = 5;
   for (const auto& layer : summary.layers) widest = std::max(widest, layer.name.size());
   const auto width = static_cast<int>(widest) + 2;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/strategy.hpp"
@@ -16,7 +17,8 @@ constexpr int kReplica = 0;
 
 std::vector<Field> fields_of(const Graph& graph) {
   std::vector<Field> fields;
-  for (auto id : graph.sources(kInput)) fields.push_back({graph.producer(id).name, graph.info(id)});
+  for (auto id : graph.sources(kInput))
+    if (graph.producer(id).name != names::kBatchInfo) fields.push_back({graph.producer(id).name, graph.info(id)});
   if (fields.empty()) throw Error("predictor", "the model reads no field");
   return fields;
 }
@@ -52,6 +54,7 @@ Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, Predicto
     : graph_(prediction_graph(trainer.spec(), fields)),
       device_(trainer.strategy().places().front().device),
       read_(fields_of(graph_)),
+      reads_batch_info_(graph_.sources(kInput).size() > read_.size()),
       reader_(reader_of(graph_, trainer.shared_parameters(), device_)),
       prepared_(options.prepared) {
   if (options.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
@@ -96,16 +99,27 @@ std::int64_t Predictor::rows_of(const Arrays& rows) const {
 
 Predictor::Prepared& Predictor::prepared(std::int64_t rows) {
   if (auto* cached = prepared_.find(rows)) return *cached;
-  Prepared fresh{Program(graph_, rows, device_), {}};
+  Prepared fresh{Program(graph_, rows, device_), {}, {}};
   for (const auto& field : read_) {
     fresh.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
     fresh.program.bind(field.name, fresh.inputs.back());
+  }
+  if (reads_batch_info_) {
+    fresh.batch_info = Tensor(BatchInfo::info().shape, BatchInfo::info().dtype, device_);
+    fresh.program.bind(names::kBatchInfo, fresh.batch_info);
   }
   return prepared_.add(rows, std::move(fresh));
 }
 
 Predictor::Prepared& Predictor::run(const Arrays& rows) {
-  auto& program = prepared(rows_of(rows));
+  const auto count = rows_of(rows);
+  auto& program = prepared(count);
+  if (reads_batch_info_) {
+    const Tensor batch_info(BatchInfo::info().shape, BatchInfo::info().dtype);
+    BatchInfo{count, count, 0, calls_}.write(batch_info);
+    write_rows(batch_info, program.batch_info);
+  }
+  ++calls_;
   for (std::size_t i = 0; i < read_.size(); ++i) write_rows(array_of(read_[i], rows), program.inputs[i]);
   if (program.parameters_version != reader_.version()) {
     const auto parameters = graph_.sources(kParameter);

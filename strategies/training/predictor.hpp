@@ -22,7 +22,9 @@ struct PredictorOptions {
 
 /// Predicts with the parameters of a trainer on the calling thread, without actors. Kernels are prepared once for each
 /// number of rows. Every call reads the current parameters, and computes on the device of the strategy's first replica.
-/// The result equals, to the bit, that of Trainer::predict for a batch of the same number of rows on one replica.
+/// The result equals, to the bit, that of Trainer::predict for a batch of the same number of rows on one replica. Ops
+/// that read the batch info, such as random ones, see the number of the call as the number of the step, so the calls of
+/// a predictor draw other numbers, those of the batches of Trainer::predict.
 ///
 /// Not thread-safe: each thread needs its own predictor. Several predictors may use the same parameters at once. A
 /// predictor may outlive the trainer.
@@ -55,6 +57,7 @@ class Predictor {
   struct Prepared {
     Program program;
     std::vector<Tensor> inputs;  // one per field that the model reads
+    Tensor batch_info;           // null if the model does not read it
     std::uint64_t parameters_version = 0;
   };
 
@@ -70,6 +73,8 @@ class Predictor {
   Graph graph_;
   Device device_;
   std::vector<Field> read_;
+  bool reads_batch_info_;
+  std::int64_t calls_ = 0;
   ParameterReader reader_;
   RowsCache<Prepared> prepared_;
   SingleUser user_{"predictor"};

@@ -48,13 +48,12 @@ void gather_recording(Communicator& group, Recording& recording, std::chrono::mi
 
 SharedTraining::SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy& strategy, Stores stores,
                                std::chrono::milliseconds limit)
-    : cluster_(std::move(cluster)), strategy_(strategy), stores_(std::move(stores)), limit_(limit) {
+    : cluster_(std::move(cluster)), expendable_(strategy.expendable()), stores_(std::move(stores)), limit_(limit) {
   if (!has_others()) return;
-  const auto expendable = strategy_.expendable();
-  cluster_->set_expendable(expendable);
+  cluster_->set_expendable(expendable_);
   number_ = cluster_->next_generation();
   for (int process = 0; process < cluster_->size(); ++process)
-    if (!expendable.contains(process)) holder_ranks_.push_back(process);
+    if (!expendable_.contains(process)) holder_ranks_.push_back(process);
 }
 
 bool SharedTraining::has_others() const {
@@ -74,10 +73,6 @@ Communicator& SharedTraining::holders() {
     const auto rank = std::ranges::find(holder_ranks_, cluster_->rank()) - holder_ranks_.begin();
     const auto name = "values " + std::to_string(number_);
     holders_ = cluster_->communicator(name, holder_ranks_)[static_cast<std::size_t>(rank)];
-    // The loss of a process ends every wait of the ranks of holders_, even if the links to the process have not failed.
-    on_lost_ = cluster_->on_lost([weak = std::weak_ptr(holders_)](const FailurePtr& failure) {
-      if (const auto group = weak.lock()) group->abort(failure);
-    });
   }
   return *holders_;
 }
@@ -85,7 +80,7 @@ Communicator& SharedTraining::holders() {
 Dataset SharedTraining::share(const Dataset& data) {
   if (!has_others()) return data;
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
-  if (!strategy_.expendable().empty() && own_samples)
+  if (!expendable_.empty() && own_samples)
     throw Error("trainer", "where processes are expendable each of them needs all samples: sharding data or auto");
   auto& processes = holders();
   const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
@@ -97,7 +92,7 @@ Dataset SharedTraining::share(const Dataset& data) {
 
 void SharedTraining::agree_on_values() {
   if (!has_others()) return synchronize(stores_);
-  if (!is_expendable()) adopt_rank_zero_values(holders(), *stores_.front(), limit_);
+  if (!is_expendable()) adopt_newest_values(holders(), holder_ranks_, *stores_.front(), limit_);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {
@@ -122,7 +117,7 @@ void SharedTraining::gather_rows(const Tensor& rows) {
 }
 
 void SharedTraining::announce(const JobStatus& status) const {
-  if (has_others() && is_rank_zero() && !strategy_.expendable().empty()) cluster_->announce(status.encode());
+  if (has_others() && is_rank_zero() && !expendable_.empty()) cluster_->announce(status.encode());
 }
 
 JobStatus SharedTraining::receive(JobStatus::Kind kind, const StopRequested& stop_requested) const {
@@ -140,7 +135,7 @@ FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const St
         return {.steps = over->steps, .rows = over->rows, .seconds = over->seconds, .stopped = over->stopped};
       if (stop_requested && stop_requested()) return {.stopped = true};
       log.take();
-      plan.check_progress(limit_);
+      if (plan.has_begun()) plan.check_progress(limit_);
     } while (!plan.done());
     if (const auto failure = plan.failure()) throw Error("run", to_string(*failure));
     log.end_run();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "troupe/actors/store/parameter_store.hpp"
@@ -46,8 +47,8 @@ class SharedTraining {
   /// processes are expendable and each process has samples of its own.
   Dataset share(const Dataset& data);
   /// Must be called before a plan is spawned. In a job of several processes, sets the parameters, optimizer state and
-  /// position of all holders to those of rank 0. In a job of one process, sets the stores of all parts to the newest
-  /// values in any of them.
+  /// positions of all holders to the newest of any of them; see adopt_newest_values(). In a job of one process, sets
+  /// the stores of all parts to the newest values in any of them.
   void agree_on_values();
   /// Must be called after a successful run of the plan `trained`. Copies values that only some processes (or parts)
   /// have updated, such as those of shards, to all holders (or parts). If `record` is not null, adds the recorded run
@@ -76,13 +77,12 @@ class SharedTraining {
   Communicator& holders();
 
   std::shared_ptr<Cluster> cluster_;
-  const Strategy& strategy_;
+  std::set<int> expendable_;
   Stores stores_;
   std::chrono::milliseconds limit_;
   std::vector<int> holder_ranks_;
   std::uint64_t number_ = 0;
   std::shared_ptr<Communicator> holders_;
-  std::shared_ptr<const std::function<void(const FailurePtr&)>> on_lost_;
 };
 
 }  // namespace troupe

@@ -29,11 +29,15 @@ Versions versions_in(const ParameterStore& store) {
   return versions;
 }
 
-std::array<std::int64_t*, 6> numbers_of(TrainingPosition& position) {
-  return {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows, &position.layout};
+/// The positions of trainers, by name.
+using Positions = std::map<std::string, TrainingPosition>;
+
+std::array<std::int64_t*, 7> numbers_of(TrainingPosition& position) {
+  return {&position.step,       &position.epoch,  &position.batch, &position.rows,
+          &position.batch_rows, &position.layout, &position.data};
 }
 
-std::int64_t hash_of(const Versions& versions, TrainingPosition position) {
+std::int64_t hash_of(const Versions& versions, Positions positions) {
   Hash hash;
   for (const auto& [name, version] : versions) {
     hash.add(name);
@@ -41,14 +45,21 @@ std::int64_t hash_of(const Versions& versions, TrainingPosition position) {
     hash.add(to_string(version.value));
     hash.add_bytes(version.value.raw(), version.value.bytes());
   }
-  for (const auto* number : numbers_of(position)) hash.add(*number);
+  for (auto& [trainer, position] : positions) {
+    hash.add(trainer);
+    for (const auto* number : numbers_of(position)) hash.add(*number);
+  }
   return static_cast<std::int64_t>(hash.digest());
 }
 
-/// Encodes the position, and for each value its name, number of updates, dtype and shape, without its elements.
-std::vector<std::byte> list_of(const Versions& versions, TrainingPosition position) {
+/// Encodes the positions, and for each value its name, number of updates, dtype and shape, without its elements.
+std::vector<std::byte> list_of(const Versions& versions, Positions positions) {
   ByteWriter writer;
-  for (const auto* number : numbers_of(position)) writer.put(*number);
+  writer.put(static_cast<std::uint64_t>(positions.size()));
+  for (auto& [trainer, position] : positions) {
+    writer.put_text(trainer, kNameLimit);
+    for (const auto* number : numbers_of(position)) writer.put(*number);
+  }
   writer.put(static_cast<std::uint64_t>(versions.size()));
   for (const auto& [name, version] : versions) {
     writer.put_text(name, kNameLimit);
@@ -60,9 +71,10 @@ std::vector<std::byte> list_of(const Versions& versions, TrainingPosition positi
   return std::move(writer).take();
 }
 
-Versions read_list(const Tensor& list, TrainingPosition& position) {
-  ByteReader reader({list.raw(), list.bytes()}, "chief's values");
-  for (auto* number : numbers_of(position)) *number = reader.get<std::int64_t>();
+Versions read_list(const Tensor& list, Positions& positions) {
+  ByteReader reader({list.raw(), list.bytes()}, "values of a rank");
+  for (auto left = reader.get<std::uint64_t>(); left > 0; --left)
+    for (auto* number : numbers_of(positions[reader.get_text(kNameLimit)])) *number = reader.get<std::int64_t>();
   Versions versions;
   for (auto left = reader.get<std::uint64_t>(); left > 0; --left) {
     auto& version = versions[reader.get_text(kNameLimit)];
@@ -73,6 +85,41 @@ Versions read_list(const Tensor& list, TrainingPosition& position) {
     version.value = Tensor(Shape(std::span<const std::int64_t>(sizes)), dtype);
   }
   return versions;
+}
+
+/// The newest version of a value that any rank of a group has, and the lowest rank that has it.
+struct NewestValue {
+  ParameterStore::Version version;  ///< the tensor has memory, but not the elements of the version
+  int rank = 0;
+};
+
+/// The newest version of every value in a group, and the positions of the lowest rank that has the largest number of
+/// updates of any value.
+struct NewestValues {
+  std::map<std::string, NewestValue> values;
+  Positions positions;
+};
+
+/// Returns the same result on all ranks, of which each passes its own values and positions.
+NewestValues newest_in(Communicator& group, const Versions& own, const Positions& own_positions,
+                       std::chrono::milliseconds limit) {
+  NewestValues newest;
+  std::int64_t most_updates = -1;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const auto list = rank == group.rank() ? list_of(own, own_positions) : std::vector<std::byte>{};
+    Positions positions;
+    auto versions = read_list(broadcast_bytes(group, list, rank, limit), positions);
+    std::int64_t updates = 0;
+    for (auto& [name, version] : versions) {
+      updates = std::max(updates, version.updates);
+      const auto present = newest.values.find(name);
+      if (present == newest.values.end() || present->second.version.updates < version.updates)
+        newest.values[name] = {std::move(version), rank};
+    }
+    if (updates > most_updates) newest.positions = positions;
+    most_updates = std::max(most_updates, updates);
+  }
+  return newest;
 }
 
 /// The rows of a parameter that an actor in process `process` updates. Without `rows`: all rows.
@@ -98,6 +145,19 @@ int rank_of(int process, std::span<const int> processes, const std::string& name
   return static_cast<int>(rank - processes.begin());
 }
 
+/// `numbers` has two numbers for each rank; the first is 1 if the store of the rank has broken copies. Throws Error
+/// that names the processes with such stores. `broken` is ParameterStore::broken() of this process.
+void expect_whole(const std::vector<std::int64_t>& numbers, std::span<const int> processes, const std::string& broken) {
+  std::string names;
+  for (std::size_t rank = 0; 2 * rank < numbers.size(); ++rank)
+    if (numbers[2 * rank] != 0) names += (names.empty() ? "" : ", ") + std::to_string(processes[rank]);
+  if (!broken.empty()) throw Error("store", broken);
+  if (!names.empty())
+    throw Error("trainer", "process " + names +
+                               " has parameters that a failed run has left half-written; recover or set them there "
+                               "before the next fit");
+}
+
 /// Copies the rows of `version` from rank `root` to all ranks; without `rows`, all rows. Raises the number of updates
 /// of `version` to that of the root if it is lower.
 void spread_part(Communicator& group, int root, const std::optional<RowRange>& rows, ParameterStore::Version& version,
@@ -110,21 +170,22 @@ void spread_part(Communicator& group, int root, const std::optional<RowRange>& r
 
 }  // namespace
 
-void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
-  const bool whole = store.broken().empty();
-  auto position = store.position();
-  auto versions = whole ? versions_in(store) : Versions{};
-  const auto hashes = gathered_numbers(group, {whole ? hash_of(versions, position) : 0}, limit);
-  if (std::ranges::all_of(hashes, [&](auto hash) { return hash == hashes[0]; })) return;
-  const bool is_rank_zero = group.rank() == 0;
-  const auto list = is_rank_zero ? list_of(versions, position) : std::vector<std::byte>{};
-  const auto listed = broadcast_bytes(group, list, 0, limit);
-  if (!is_rank_zero) versions = read_list(listed, position);
-  for (const auto& [name, version] : versions) {
-    group.broadcast(version.value, 0)->wait(limit);
-    if (!is_rank_zero && whole) store.adopt(name, version);
+void adopt_newest_values(Communicator& group, std::span<const int> processes, ParameterStore& store,
+                         std::chrono::milliseconds limit) {
+  const auto broken = store.broken();
+  const auto versions = broken.empty() ? versions_in(store) : Versions{};
+  const auto numbers = gathered_numbers(group, {broken.empty() ? 0 : 1, hash_of(versions, store.positions())}, limit);
+  expect_whole(numbers, processes, broken);
+  bool equal = true;
+  for (std::size_t i = 3; i < numbers.size(); i += 2) equal = equal && numbers[i] == numbers[1];
+  if (equal) return;
+  auto newest = newest_in(group, versions, store.positions(), limit);
+  for (auto& [name, value] : newest.values) {
+    if (value.rank == group.rank()) value.version = versions.at(name);
+    group.broadcast(value.version.value, value.rank)->wait(limit);
+    if (value.rank != group.rank()) store.adopt(name, value.version);
   }
-  if (!is_rank_zero && whole) store.set_position(position);
+  for (const auto& [trainer, position] : newest.positions) store.set_position(position, trainer);
 }
 
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,

@@ -13,10 +13,13 @@
 
 namespace troupe {
 
-/// Sets the stores of all processes to the values, optimizer state and position of rank 0. If the stores are equal
-/// already, only their hashes are exchanged. A store with copies that a failed run has left broken is not changed. If
-/// the store of rank 0 has broken copies, only its position is copied.
-void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit);
+/// Sets the stores of all processes to the newest values: of each parameter and optimizer state the version with the
+/// most updates, that of the lowest rank if several ranks have one. The positions of the trainers become those of the
+/// lowest rank with the most updates of any value. If the stores are equal already, only their hashes are exchanged.
+/// Rank r of the group is process processes[r]. Throws Error in all processes, and changes no store, if a failed run
+/// has left broken copies in the store of one of them.
+void adopt_newest_values(Communicator& group, std::span<const int> processes, ParameterStore& store,
+                         std::chrono::milliseconds limit);
 
 /// After a run of `plan`, copies the values that actors such as shards have updated in single processes to the stores
 /// of all processes of the group. Rank r of the group is process processes[r]. Throws Error if such a value lies in a

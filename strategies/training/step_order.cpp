@@ -35,6 +35,12 @@ void StepOrder::end(std::int64_t end_step) {
   for (auto step = next_; step < end_step; ++step) add({.step = step});
 }
 
+std::string StepOrder::missing() const {
+  if (early_.empty()) return {};
+  return "no replica has reported step " + std::to_string(next_) + ", but one has reported step " +
+         std::to_string(early_.begin()->first);
+}
+
 std::vector<StepMetrics> StepOrder::take() {
   std::vector<StepMetrics> taken;
   for (; !early_.empty() && early_.begin()->first == next_; ++next_)

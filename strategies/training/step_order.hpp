@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "troupe/strategies/training/metrics.hpp"
@@ -43,6 +44,8 @@ class StepOrder {
   void end(std::int64_t end_step);
   /// Removes and returns the next steps in order, up to the first that is missing.
   std::vector<StepMetrics> take();
+  /// A text on the next step, if it is missing and a later one is there; else empty.
+  std::string missing() const;
 
  private:
   std::int64_t next_ = 0;

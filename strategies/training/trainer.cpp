@@ -1,7 +1,9 @@
 #include "troupe/strategies/training/trainer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <set>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
@@ -10,14 +12,26 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
+#include "troupe/strategies/training/carried_state.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/reporting_sinks.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 
 namespace {
+
+/// Checks a limit of time that is added to times of the clock, which must not overflow.
+void check_stall_limit(std::chrono::milliseconds limit) {
+  constexpr std::chrono::hours kLongest{10'000};
+  if (limit.count() < 1 || limit > kLongest)
+    throw Error("trainer",
+                "the stall limit must be from 1 ms to 10,000 hours, not " + std::to_string(limit.count()) + " ms");
+}
+/// The kind of the sinks' tasks; the default of PlanRequest::sink.
+constexpr const char* kSinkKind = "metrics";
 
 void check(const FitOptions& options) {
   if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
@@ -49,24 +63,67 @@ void check_claimed(const ParameterStore& store, const Plan& plan) {
   }
 }
 
+/// Returns a number that tells the batches of one data set from those of another: a hash of the samples, their order
+/// and the batch size. If every process has samples of its own, the hash is of the form of the data, which is equal in
+/// all processes. Never 0.
+std::int64_t identity_of(const Dataset& data, std::uint64_t seed) {
+  auto text = "seed " + std::to_string(seed) + "\n";
+  if (data.layout().whole()) text += data.content();
+  for (const auto& field : data.fields()) text += to_string(field) + "\n";
+  return static_cast<std::int64_t>(hash_of_text(text) | 1U);
+}
+
 }  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
                  TrainerOptions options)
     : runtime_(runtime),
       strategy_(strategy),
-      spec_{std::move(model), std::move(loss), std::move(optimizer), options.metrics, options.seed},
+      strategy_lifetime_(strategy.lifetime()),
+      spec_{std::move(model), std::move(loss), std::move(optimizer),
+            options.metrics,  options.seed,    options.check_finite},
       options_(std::move(options)),
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)),
+      name_(store_->enter_trainer(options_.name)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
       device_arrays_(std::make_shared<DeviceArrays>()),
-      shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
+      shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {
+  check_stall_limit(options_.stall_limit);
+}
 
 Trainer::~Trainer() = default;
 
-std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, const std::vector<Place>& replicas,
-                                              bool shared_steps) const {
-  return std::make_unique<MetricsLog>(static_cast<int>(replicas.size()), spec_, data.fields(), shared_steps);
+/// Throws Error if the strategy no longer exists.
+void Trainer::expect_strategy() const {
+  if (strategy_lifetime_.expired())
+    throw Error("trainer", "its strategy has been destroyed: the strategy must outlive the trainer");
+}
+
+const Strategy& Trainer::strategy() const {
+  expect_strategy();
+  return strategy_;
+}
+
+std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, int replicas) const {
+  return std::make_unique<MetricsLog>(replicas, spec_, data.fields());
+}
+
+std::unique_ptr<MetricsLog> Trainer::make_training_log(const Dataset& data) const {
+  const ReportForm form{.shared_steps = strategy_.shares_steps(),
+                        .by_replica = strategy_.decides_by_replica(),
+                        .magnitude = true,
+                        .reporting = strategy_.reporting_replicas()};
+  return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields(), form);
+}
+
+/// Whether a training plan keeps the copies of each parameter equal; see Strategy::equal_copies().
+bool Trainer::keeps_copies_equal(const Plan& plan) const {
+  if (const auto declared = strategy_.equal_copies()) return *declared;
+  std::set<int> replicas;
+  for (const auto& actor : plan.actors)
+    for (const auto& held : actor.parameters)
+      if (held.written) replicas.insert(held.ref.replica);
+  return replicas.size() < 2;
 }
 
 PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs,
@@ -81,7 +138,8 @@ SpawnContext Trainer::context_for(const Dataset& data, const TaskFactory& sink) 
   context.store = store_;
   context.sources.emplace("data", data);
   context.device_arrays = device_arrays_;
-  context.tasks.emplace("metrics", sink);
+  context.tasks.emplace(kSinkKind, sink);
+  if (strategy_.equal_copies().value_or(false)) context.equal_copies = true;
   return context;
 }
 
@@ -109,8 +167,8 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
-  return in_grain(strategy_.training_plan(request(data, make_log(data, strategy_.places())->sink_inputs())),
-                  options_.grain);
+  expect_strategy();
+  return in_grain(strategy_.training_plan(request(data, make_training_log(data)->sink_inputs())), options_.grain);
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
@@ -125,17 +183,21 @@ std::unique_ptr<TrainingRun> Trainer::start(const BatchSource& batches, const Fi
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const BatchSource* batches,
                                             const FitOptions& options) {
   const auto use = user_.use();
+  expect_strategy();
   check(options);
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
-  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
+  auto log = make_training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
+  check_carried_states(plan, data);
+  expect_sinks(plan, kSinkKind, log->reporting());
   if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
-  const auto recordings = recordings_for(options, plan, data, *store_);
+  const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
+  context.equal_copies = keeps_copies_equal(plan);
   context.record = recordings.record;
   context.replay = recordings.replay;
   auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places());
@@ -150,10 +212,13 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
-  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
-                       data.layout().hash()};
-  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       hooks(options, recordings.record));
+  EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
+                 data.layout().hash()};
+  rows.identity = [data, seed = options_.seed] { return identity_of(data, seed); };
+  rows.steps_of_update = spec_.optimizer.accumulated_steps();
+  const TrainingProgress progress{store_, *name_};
+  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, progress,
+                                       options_.stall_limit, hooks(options, recordings.record));
 }
 
 TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
@@ -173,7 +238,7 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Re
 /// processes.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
   const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
-  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
+  auto log = make_training_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
   if (hash_of(plan) != status.plan_hash)
     throw Error("trainer",
@@ -188,6 +253,7 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
   const auto use = user_.use();
+  expect_strategy();
   check(options);
   if (shared_->is_expendable()) return fit_as_expendable(data, options);
   return start(data, options)->wait();
@@ -222,7 +288,7 @@ void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of
       throw Error("trainer", "the model has no parameter '" + *name_here + "'");
     named.emplace_back(*name_here, array);
   }
-  for (const auto& [name, array] : named) store_->set(name, array);
+  store_->set(named);
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
@@ -235,11 +301,13 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 
 Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches) {
   const auto use = user_.use();
+  expect_strategy();
   if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
-  auto log = make_log(data, replicas);
+  auto log = make_log(data, static_cast<int>(replicas.size()));
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
+  expect_sinks(plan, kSinkKind, log->reporting());
   check_claimed(*store_, plan);
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
@@ -254,12 +322,17 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   add({});
   while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
   auto result = sum.result();
+  if (!log->complete()) throw Error("evaluate", log->missing());
+  if (batches == nullptr && result.steps != data.batches())
+    throw Error("evaluate", "only " + std::to_string(result.steps) + " of " + std::to_string(data.batches()) +
+                                " batches were reported" + (log->missing().empty() ? "" : ": " + log->missing()));
   shared_->announce({.kind = JobStatus::Kind::evaluated, .metrics = result});
   return result;
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto use = user_.use();
+  expect_strategy();
   const auto graph = prediction_graph(spec_, data.fields());
   if (output.empty() && graph.outputs().size() != 1)
     throw Error("predict", "the model has several outputs: say which is meant");
@@ -271,8 +344,10 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto row_bytes = static_cast<std::size_t>(info.shape.row_elements()) * size_of(info.dtype);
   // The sinks, the actors that receive the output of their replica, write to `all` at once, without a lock: each sink
   // writes its own rows. A plan for prediction keeps the order of the data.
-  const auto sink = function_task([all, row_bytes, batch = data.batch_rows()](const Firing& firing) {
+  const auto predicted = std::make_shared<std::atomic<std::int64_t>>(0);
+  const auto sink = function_task([all, row_bytes, batch = data.batch_rows(), predicted](const Firing& firing) {
     const auto batch_info = BatchInfo::read(firing.inputs[1]);
+    *predicted += batch_info.rows;
     const auto row = static_cast<std::size_t>(batch_info.step * batch + batch_info.first_row);
     if (firing.inputs[0].bytes() > 0)
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
@@ -284,6 +359,9 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto plan = spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain),
                           context_for(in_order, sink));
   run_to_end(*plan, {});
+  if (!shared_->has_others() && *predicted != data.rows())
+    throw Error("predict", "the plan of the strategy has predicted " + std::to_string(*predicted) + " of " +
+                               std::to_string(data.rows()) + " rows");
   shared_->gather_rows(all);
   return all;
 }

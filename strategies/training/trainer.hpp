@@ -32,6 +32,8 @@ struct TrainerOptions {
   /// The longest time in which an actor may complete no firing, which is one execution of its task; see
   /// WaitOptions::stall_limit. The time also limits every wait for another process.
   std::chrono::milliseconds stall_limit{60'000};
+  /// False: every step is applied, even if its loss or a gradient is not finite, which may make parameters NaN.
+  bool check_finite = true;
   /// If set, records every firing of an actor in a fit.
   std::shared_ptr<Trace> trace = nullptr;
   /// Runtimes with which this process runs the parts of all processes that the places of the strategy name: part 0 of a
@@ -41,17 +43,23 @@ struct TrainerOptions {
   std::vector<Runtime> other_parts = {};
   /// The processes of the job, which all run the same program; null: this process alone. Each process runs the actors
   /// whose places name its rank. All processes must make the same calls in the same order. Before a plan is spawned,
-  /// the parameters and the position of rank 0 are copied to all processes except expendable ones; see
-  /// Strategy::expendable().
+  /// the newest parameters and the position are copied to all processes except expendable ones, those of rank 0 if no
+  /// process has newer ones; see Strategy::expendable().
   std::shared_ptr<Cluster> cluster = nullptr;
-  /// The parameters to train, perhaps shared with another trainer, and the position from which training continues.
-  /// Null: the trainer makes a store, whose parameters are initialized by the seed.
+  /// The parameters to train, perhaps shared with other trainers. Null: the trainer makes a store, whose parameters are
+  /// initialized by the seed.
   std::shared_ptr<ParameterStore> parameters = nullptr;
+  /// The name under which the store keeps the position of this trainer: its number of steps, on which schedules and
+  /// random numbers depend, and its place in the data. A trainer continues from the position of its name. Empty: the
+  /// first trainer on the store is "trainer", the next ones, which begin at step 0, are "trainer_2" and so on. Two
+  /// trainers that exist at the same time must have different names.
+  std::string name = {};
   /// Metrics that are reported besides the loss. If not set: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
 };
 
-/// Trains a model by a strategy. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw
+/// Trains a model by a strategy, which must outlive the trainer: every function that needs a destroyed strategy throws
+/// Error. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw
 /// Error while another thread is in one of them. The store of shared_parameters() may outlive the trainer.
 class Trainer {
  public:
@@ -65,10 +73,10 @@ class Trainer {
   ~Trainer();
 
   /// Trains on the data for options.epochs epochs. Steps and epochs are numbered over all fits. If the previous fit was
-  /// stopped within an epoch, this fit resumes that epoch at its next batch, provided that the data has the same number
-  /// of rows, batch size and shard layout; otherwise it begins a new epoch. Throws Error if an option is out of range
-  /// or there is no data. If a step fails, throws Error that names op, step and replica; the parameters are then those
-  /// before the failed step, or broken: see ParameterStore::recover().
+  /// stopped within an epoch, this fit resumes that epoch at its next batch, provided that the data has the same
+  /// samples, order, batch size and shard layout; otherwise it begins a new epoch. Throws Error if an option is out of
+  /// range or there is no data. If a step fails, throws Error that names op, step and replica; the parameters are then
+  /// those before the failed step, or broken: see ParameterStore::recover().
   FitResult fit(const Dataset& data, const FitOptions& options = {});
   /// Starts a fit and returns at once; see TrainingRun. The strategy and the trainer must outlive the run. Throws Error
   /// like fit(), and in an expendable process; see Strategy::expendable().
@@ -102,8 +110,8 @@ class Trainer {
   using ParameterNames = std::function<std::optional<std::string>(const std::string& name)>;
   /// Sets the named parameters; the others keep their values. Before the first plan is spawned, the values become start
   /// values, whose names and shapes are checked when a plan is spawned. Afterwards, throws Error if the model has no
-  /// parameter of a name; none is set then. Throws Error if a shape or dtype differs; the parameters that precede this
-  /// one in `arrays` are set then.
+  /// parameter of a name, or if a shape or dtype differs; none is set then. A Predictor uses the old values of all
+  /// parameters or the new values of all parameters.
   void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
 
   /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see
@@ -112,16 +120,21 @@ class Trainer {
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }
   const std::shared_ptr<ParameterStore>& shared_parameters() const { return store_; }
-  std::int64_t steps() const { return store_->position().step; }
+  std::int64_t steps() const { return store_->position(*name_).step; }
+  /// The name of the trainer in its store; see TrainerOptions::name.
+  const std::string& name() const { return *name_; }
   const TrainingSpec& spec() const { return spec_; }
-  const Strategy& strategy() const { return strategy_; }
+  /// Throws Error if the strategy has been destroyed.
+  const Strategy& strategy() const;
 
   /// Returns the plan of a fit on this data, in TrainerOptions::grain. Spawns no actors.
   Plan training_plan(const Dataset& data) const;
 
  private:
-  std::unique_ptr<MetricsLog> make_log(const Dataset& data, const std::vector<Place>& replicas,
-                                       bool shared_steps = true) const;
+  void expect_strategy() const;
+  std::unique_ptr<MetricsLog> make_log(const Dataset& data, int replicas) const;
+  std::unique_ptr<MetricsLog> make_training_log(const Dataset& data) const;
+  bool keeps_copies_equal(const Plan& plan) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& local_data, const BatchSource* batches, const FitOptions& options);
@@ -136,9 +149,11 @@ class Trainer {
 
   Runtime runtime_;
   const Strategy& strategy_;
+  std::weak_ptr<const void> strategy_lifetime_;
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
+  std::shared_ptr<const std::string> name_;
   Stores stores_;                                // stores of all parts; store_ is the first
   std::shared_ptr<DeviceArrays> device_arrays_;  // copies of data sets on devices, shared by all plans
   std::unique_ptr<SharedTraining> shared_;

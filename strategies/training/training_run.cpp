@@ -1,7 +1,9 @@
 #include "troupe/strategies/training/training_run.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
@@ -13,15 +15,32 @@ namespace {
 // The longest wait of one MetricsLog::take() for the reports of other processes.
 constexpr std::chrono::milliseconds kReportLimit{10};
 
+/// The names of the parameters that the actors of a plan update.
+std::vector<std::string> trained_in(const Plan& plan) {
+  std::set<std::string> written;
+  for (const auto& actor : plan.actors) {
+    for (const auto& output : actor.outputs)
+      if (output.parameter) written.insert(output.parameter->name);
+    for (const auto& held : actor.parameters)
+      if (held.written) written.insert(held.ref.name);
+  }
+  std::vector<std::string> trained;
+  for (const auto& parameter : plan.parameters)
+    if (parameter.trainable && parameter.ref.replica == 0 && written.contains(parameter.ref.name))
+      trained.push_back(parameter.ref.name);
+  return trained;
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
-                         FitOptions options, std::shared_ptr<ParameterStore> store,
-                         std::chrono::milliseconds stall_limit, TrainingHooks hooks)
+                         FitOptions options, TrainingProgress progress, std::chrono::milliseconds stall_limit,
+                         TrainingHooks hooks)
     : plan_(std::move(plan)),
       log_(std::move(log)),
       options_(std::move(options)),
-      store_(std::move(store)),
+      progress_(std::move(progress)),
+      trained_(trained_in(plan_->plan())),
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       data_(data) {
@@ -29,15 +48,24 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
 }
 
 /// Sets position_ to the position in the store, from which the training continues. An epoch that was stopped is resumed
-/// only if the data has the same rows, step size and shard layout; otherwise the next epoch begins.
+/// only if the data is the same; otherwise the next epoch begins.
 void TrainingRun::resume_position() {
-  position_ = store_->position();
-  const bool same_data =
-      data_.rows == position_.rows && data_.batch_rows == position_.batch_rows && data_.layout == position_.layout;
-  if (position_.batch > 0 && !same_data) begin_epoch(position_.epoch + 1);
+  position_ = progress_.position();
+  const auto same_data = [&] {
+    return data_.rows == position_.rows && data_.batch_rows == position_.batch_rows &&
+           data_.layout == position_.layout && (position_.data == 0 || position_.data == data_.identity());
+  };
+  if (position_.batch > 0 && !same_data()) begin_epoch(position_.epoch + 1);
   position_.rows = data_.rows;
   position_.batch_rows = data_.batch_rows;
   position_.layout = data_.layout;
+}
+
+/// Stores position_, with the identity of the data if the epoch is not complete.
+void TrainingRun::keep_position() {
+  position_.data = position_.batch > 0 ? data_.identity() : 0;
+  progress_.set_position(position_);
+  result_.accumulated_steps = position_.step % data_.steps_of_update;
 }
 
 void TrainingRun::begin_epoch(std::int64_t epoch) {
@@ -74,6 +102,7 @@ void TrainingRun::start_run() {
   in_run_ = true;
   steps_requested_ = left;
   source_ended_ = false;
+  not_finite_.reset();
   log_->begin(position_.step);
   plan_->start({position_.step, left, position_.epoch, position_.batch});
   // A stop() before plan_->start() had no effect on the plan, so it is repeated.
@@ -86,14 +115,12 @@ bool TrainingRun::stopping() const {
   return plan_->is_shared() ? stopped_ : stop_wanted_.load();
 }
 
-/// Returns the largest number of updates among the newest whole copies of the trainable parameters: a parameter that
-/// the optimizer does not train has no updates. Returns nothing if a parameter has no whole copy, or if there is no
-/// trainable parameter.
+/// Returns the largest number of updates among the newest whole copies of the parameters that the plan updates. Returns
+/// nothing if a parameter has no whole copy, or if the plan updates none.
 std::optional<std::int64_t> TrainingRun::updates() const {
   std::optional<std::int64_t> largest;
-  for (const auto& entry : store_->entries()) {
-    if (!entry.trainable) continue;
-    const auto updates = store_->newest_updates(entry.name);
+  for (const auto& name : trained_) {
+    const auto updates = progress_.store->newest_updates(name);
     if (!updates) return std::nullopt;
     largest = std::max(largest.value_or(0), *updates);
   }
@@ -106,10 +133,34 @@ void TrainingRun::note_last_steps() {
   const auto deadline = Clock::now() + stall_limit_;
   log_->end_run(plan_->absent());
   note_steps();
-  while (!log_->complete()) {
-    note_steps(kReportLimit);
-    if (Clock::now() > deadline) throw Error("trainer", "the other processes do not report their last steps");
+  const auto expect_no_failure = [this] {
+    if (const auto cause = plan_->final_failure()) throw Error("run", to_string(*cause));
+  };
+  try {
+    while (!log_->complete()) {
+      expect_no_failure();
+      note_steps(kReportLimit);
+      if (Clock::now() > deadline) throw Error("trainer", plan_->busiest_process(stall_limit_) + log_->missing());
+    }
+  } catch (const Error&) {
+    // A process whose program has thrown sends the text, which fails the plan, before it is lost.
+    expect_no_failure();
+    throw;
   }
+  expect_all_steps();
+}
+
+/// Throws Error if the run was not stopped and fewer steps were reported than the data has.
+void TrainingRun::expect_all_steps() const {
+  if (plan_->stopped() || data_.rows == EpochRows::kUnknown || !options_.replay.empty()) return;
+  const auto batches = data_.rows / data_.batch_rows + (data_.rows % data_.batch_rows == 0 ? 0 : 1);
+  const auto planned = std::min(steps_requested_, batches - begin_.batch);
+  const auto reported = position_.batch - begin_.batch;
+  if (reported >= planned) return;
+  const auto missing = log_->missing();
+  throw Error("trainer",
+              "the run is over, but " + std::to_string(reported) + " of its " + std::to_string(planned) +
+                  " steps were reported: " + (missing.empty() ? "no replica has reported the others" : missing));
 }
 
 /// Counts the steps that the log has completed since the last call, and keeps them for on_step.
@@ -122,6 +173,7 @@ void TrainingRun::note_steps(std::chrono::milliseconds limit) {
     result_.rows += step.rows;
     position_.step = step.step + 1;
     ++position_.batch;
+    if (!not_finite_ && !step.finite()) not_finite_ = step;
     if (options_.on_step) unreported_.push_back(step);
   }
 }
@@ -130,6 +182,13 @@ void TrainingRun::report() {
   note_steps();
   for (const auto& step : std::exchange(unreported_, {})) options_.on_step(step);
   if (!stop_wanted_ && is_stop_requested()) stop();
+}
+
+/// Throws Error if a step of the run was not finite and such a step ends the fit. A sink ends the run itself if the
+/// loss or a gradient of its replica is not finite; this function finds sums over replicas that are too large.
+void TrainingRun::expect_finite() const {
+  if (options_.on_non_finite_loss == NonFiniteLoss::stop && not_finite_)
+    throw Error("run", text_of_not_finite(*not_finite_) + " (step " + std::to_string(not_finite_->step) + ")");
 }
 
 bool TrainingRun::is_stop_requested() const {
@@ -148,7 +207,8 @@ bool TrainingRun::finish_run() {
   note_last_steps();
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
-  result_.staleness = log_->staleness(result_.steps);
+  expect_finite();
+  result_.staleness = log_->staleness();
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;
@@ -156,7 +216,7 @@ bool TrainingRun::finish_run() {
   const auto last = position_;
   const bool complete = epoch_complete();
   if (complete) begin_epoch(position_.epoch + 1);
-  store_->set_position(position_);
+  keep_position();
   in_run_ = false;
   if (skips_epoch) {
     // An earlier fit has made all steps of this epoch, so the epoch does not count.
@@ -168,7 +228,7 @@ bool TrainingRun::finish_run() {
   if (paused) {
     const auto since = std::exchange(since_pause_, {}).result();
     steps_since_pause_ = 0;
-    if (options_.on_pause) options_.on_pause(since);
+    if (options_.on_pause) plan_->call_back("on_pause", [&] { options_.on_pause(since); });
     if (is_stop_requested()) stop_wanted_ = true;
   }
   if (paused && !complete && more_steps())
@@ -198,7 +258,7 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
     return;
   }
   result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
-  if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
+  if (options_.on_epoch) plan_->call_back("on_epoch", [&] { options_.on_epoch(result_.epochs.back()); });
   if (is_stop_requested()) stop_wanted_ = true;
   result_.stopped = stopping();
   start_epoch();
@@ -217,7 +277,7 @@ void TrainingRun::end_early() {
     position_.batch = begin_.batch + steps;
   }
   if (epoch_complete()) begin_epoch(position_.epoch + 1);
-  store_->set_position(position_);
+  keep_position();
 }
 
 void TrainingRun::call_on_over(bool succeeded) {
@@ -258,8 +318,8 @@ bool TrainingRun::advance() {
   } catch (...) {
     error_ = std::current_exception();
   }
-  // After an exception of a callback, plan_->stop() makes all replicas end at the same step.
-  plan_->stop();
+  // After an exception of a callback, all replicas end at the same step.
+  plan_->stop_because_of(error_);
   if (!plan_->done()) return false;
   end_early();
   std::rethrow_exception(error_);
@@ -273,6 +333,8 @@ FitResult TrainingRun::wait() {
       finish_run();
     }
   } catch (...) {
+    error_ = std::current_exception();
+    plan_->stop_because_of(error_);
     end_early();
     throw;
   }

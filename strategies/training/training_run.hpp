@@ -36,7 +36,7 @@ struct FitOptions {
   /// last time are reported together. To end a fit at an exact step, use max_steps. The callback must use neither the
   /// trainer nor its parameters, to which training writes. All callbacks of these options run on the thread that calls
   /// TrainingRun::wait() or advance(). If a callback throws, training ends at the same step for all replicas, and
-  /// wait() or advance() rethrows the exception.
+  /// wait() or advance() rethrows the exception. In the other processes of the job, fit() throws Error with its text.
   std::function<void(const StepMetrics&)> on_step = {};
   /// Called at the end of every epoch, also an incomplete one, while no step is computed. It may use the trainer, for
   /// example to evaluate or for another fit. This fit then continues from the position where the other fit ended.
@@ -49,8 +49,8 @@ struct FitOptions {
   /// Called about ten times a second, and after on_epoch and on_pause. If it returns true, the fit ends, at the same
   /// step for all replicas.
   std::function<bool()> stop_requested = {};
-  /// A step whose loss is not finite makes no update. With `stop` it ends the fit with an Error, though a few later
-  /// steps may still be made; with `skip` the fit continues.
+  /// A step whose loss or gradients are not finite makes no update, unless TrainerOptions::check_finite is false. With
+  /// `stop` it ends the fit with an Error, though a few later steps may still be made; with `skip` the fit continues.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
   /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards that
   /// depend on the order of messages; see Recording. Empty: no file. Nothing is written if the fit fails.
@@ -67,7 +67,11 @@ struct FitResult {
   double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
   bool stopped = false;  ///< stop_requested or stop() ended the fit
   std::vector<EpochMetrics> epochs;
-  Staleness staleness;  ///< staleness of the gradients of all steps of the fit
+  /// Staleness of the gradients that the shards of the strategy have applied, over all steps of the fit. Empty if the
+  /// strategy has no shards (actors/shard), such as Mirrored or a strategy with servers of its own.
+  Staleness staleness;
+  /// With Optimizer::accumulating(): the last steps whose gradients no update has used yet. The next fit uses them.
+  std::int64_t accumulated_steps = 0;
 };
 
 /// The size of an epoch. If `rows` is kUnknown, the batches come from a user's actor, which decides when an epoch ends.
@@ -78,6 +82,18 @@ struct EpochRows {
   /// Rows of a training step.
   std::int64_t batch_rows = 1;
   std::int64_t layout = 0;  ///< ShardLayout::hash() of the data
+  /// Returns the identity of the data; see TrainingPosition::data. Called only if a fit begins or ends within an epoch.
+  std::function<std::int64_t()> identity = [] { return std::int64_t{0}; };
+  std::int64_t steps_of_update = 1;  ///< see Optimizer::accumulating()
+};
+
+/// The position of a trainer in its store.
+struct TrainingProgress {
+  std::shared_ptr<ParameterStore> store;
+  std::string trainer = ParameterStore::kTrainer;
+
+  TrainingPosition position() const { return store->position(trainer); }
+  void set_position(const TrainingPosition& position) const { store->set_position(position, trainer); }
 };
 
 /// Callbacks through which a Trainer does its own work at the end of each run of the plan and at the end of a fit.
@@ -97,7 +113,7 @@ class TrainingRun {
  public:
   /// Starts the first run, unless the options allow no step. `data` is the size of an epoch.
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
-              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
+              TrainingProgress progress, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
   /// If the fit is not over, ends its run at once, which may leave the parameters broken; see
   /// ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not.
   ~TrainingRun();
@@ -128,8 +144,10 @@ class TrainingRun {
   bool more_steps() const;
   bool stopping() const;
   bool is_stop_requested() const;
+  void expect_finite() const;
   void resume_position();
   void begin_epoch(std::int64_t epoch);
+  void keep_position();
   void start_epoch();
   void start_run();
   std::optional<std::int64_t> updates() const;
@@ -139,13 +157,15 @@ class TrainingRun {
   void end_early();
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
+  void expect_all_steps() const;
   void call_on_over(bool succeeded);
   void report();
 
   std::unique_ptr<SpawnedPlan> plan_;
   std::unique_ptr<MetricsLog> log_;
   FitOptions options_;
-  std::shared_ptr<ParameterStore> store_;
+  TrainingProgress progress_;
+  std::vector<std::string> trained_;  // names of the parameters that the plan updates
   std::chrono::milliseconds stall_limit_;
   TrainingHooks hooks_;
   EpochRows data_;
@@ -155,8 +175,9 @@ class TrainingRun {
   bool source_ended_ = false;         // the run made fewer steps because the source of batches had ended the epoch
   std::optional<std::int64_t> updates_before_;
   bool in_run_ = false;       // true from the start of a run until its position is in the store
-  std::exception_ptr error_;  // exception caught by advance(), kept until the run has ended
+  std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
+  std::optional<StepMetrics> not_finite_;  // the first step of the run that is not finite
   FitResult result_;
   MetricsSum epoch_;
   MetricsSum since_pause_;

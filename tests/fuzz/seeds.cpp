@@ -20,7 +20,7 @@ Failure some_failure() {
 }
 
 Member member() {
-  return {{"tcp://a:1", "ipc://@b", "id", "host", 5, 6, 7}, {"tcp://a:2", "", "id2", "host", 5, 6, 7}};
+  return {{"tcp://a:1", "ipc://@b", "id", "key", "host", 5}, {"tcp://a:2", "", "id2", "key2", "host", 5}};
 }
 
 Bytes message(const Frame& frame) {

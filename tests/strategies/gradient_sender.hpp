@@ -30,8 +30,10 @@ class Sender {
  public:
   Sender(const GradientHook& hook, const Shape& shape) : gradient_(shape, DType::float32) {
     GraphBuilder builder;
-    const auto gradient = builder.input("gradient", shape), flag = builder.input("loss_is_finite", {});
-    const auto encoded = hook.encode(std::vector{gradient}, {"site", flag});
+    const auto gradient = builder.input("gradient", shape), flag = builder.input("apply_if", {});
+    GradientHook::NextStates next_states;
+    const auto encoded = hook.encode(std::vector{gradient}, {"site", &next_states});
+    set_states(next_states, flag);
     builder.output("encoded", encoded);
     builder.output("decoded", hook.decode(encoded, std::vector{shape}).front());
     auto graph = std::move(builder).build();
@@ -43,13 +45,13 @@ class Sender {
     }
     program_.emplace(std::move(graph), 1);
     program_->bind("gradient", gradient_);
-    program_->bind("loss_is_finite", loss_is_finite_);
+    program_->bind("apply_if", apply_if_);
     for (const auto& [name, state] : states_) program_->bind(name, state);
   }
 
-  Tensor send(const Tensor& gradient, float loss_is_finite = 0.0F) {
+  Tensor send(const Tensor& gradient, float apply_if = 1.0F) {
     copy_and_wait(gradient, gradient_);
-    loss_is_finite_.mutable_data<float>()[0] = loss_is_finite;
+    apply_if_.mutable_data<float>()[0] = apply_if;
     program_->run();
     return program_->output("decoded").clone();
   }
@@ -57,7 +59,7 @@ class Sender {
   std::vector<float> state(const std::string& name) const { return elements(states_.at("site/" + name)); }
 
  private:
-  Tensor gradient_, loss_is_finite_ = Tensor::scalar(0.0F);
+  Tensor gradient_, apply_if_ = Tensor::scalar(1.0F);
   std::map<std::string, Tensor> states_;
   std::optional<Program> program_;
 };

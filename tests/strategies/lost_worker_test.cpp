@@ -26,7 +26,7 @@ struct Servers {
                       : small_spec()),
         data(looks_up ? sentences(4 * rule.workers, kBatches * 4)
                       : small_dataset(kBatches * 4).shuffle(200).batch(4 * rule.workers)),
-        log(rule.workers, spec, data.fields(), false) {
+        log(rule.workers, spec, data.fields(), {.shared_steps = false}) {
     std::vector<Place> workers{{2, {DeviceType::cpu, 0}}, {3, {DeviceType::cpu, 0}}};
     if (rule.workers == 3) workers.push_back({0, {DeviceType::cpu, 1}});
     ServerOptions options;

@@ -2,6 +2,10 @@
 
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 
+#include <atomic>
+#include <future>
+
+#include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/membership/threads_as_processes.hpp"
@@ -47,6 +51,32 @@ std::vector<WorkerResult> train_on(int processes, int replicas, const std::funct
     CHECK(result.evaluated == results.front().evaluated);
   }
   return results;
+}
+
+/// A callback of process 1 does not return while the others wait. Returns what is wrong with their errors.
+std::string stall_in_callback(std::chrono::milliseconds limit) {
+  const auto address = new_address();
+  std::promise<void> others_ended;
+  const auto have_ended = others_ended.get_future().share();
+  std::atomic<int> ended{0};
+  const auto ends = on_processes(3, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 3, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 3});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .stall_limit = limit, .cluster = cluster});
+    FitOptions options{.epochs = 2};
+    if (rank == 1) options.on_epoch = [&](const EpochMetrics&) { have_ended.wait_for(patience()); };
+    try {
+      trainer.fit(data_of_50(), options);
+    } catch (...) {
+      if (rank != 1 && ++ended == 2) others_ended.set_value();
+      throw;
+    }
+  });
+  for (const std::size_t rank : {0, 2})
+    if (ends[rank].find("process 1 (") == std::string::npos || ends[rank].find("on_epoch") == std::string::npos)
+      return "rank " + std::to_string(rank) + " says '" + ends[rank] + "'";
+  return "";
 }
 
 /// These samples of a data set, in this order.
@@ -196,6 +226,38 @@ TEST_CASE("processes with more replicas than others are told") {
 TEST_CASE("processes that do not share go through all samples each") {
   const auto results = train_on(2, 1, [](int) { return data_of_50().shard(DataSharding::off); });
   CHECK(results.front().outcome.losses.size() == 2 * 7);  // 100 samples an epoch
+}
+
+TEST_CASE("the text of an exception in a callback of one process travels to the others") {
+  const int thrower = GENERATE(0, 1);
+  const bool in_epoch = GENERATE(false, true);
+  const auto address = new_address();
+  const auto ends = on_processes(3, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 3, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 3});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    FitOptions options{.epochs = 1'000'000};
+    const auto fail = [&](const auto&) {
+      if (rank == thrower) throw Error("report", "the disk is full");
+    };
+    if (in_epoch)
+      options.on_epoch = fail;
+    else
+      options.on_step = fail;
+    trainer.fit(data_of_50(), options);
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto& end = ends[static_cast<std::size_t>(rank)];
+    if (rank == thrower)
+      CHECK(end == "[report] the disk is full");
+    else
+      CHECK_THAT(end, Contains("the program of process " + std::to_string(thrower) + " has thrown: [report] the disk"));
+  }
+}
+
+TEST_CASE("a stall names the process whose callback does not return") {
+  CHECK(keeps_promise(std::chrono::seconds(3), stall_in_callback) == "");
 }
 
 TEST_CASE("processes with different data, or that share them differently, are told the first difference") {

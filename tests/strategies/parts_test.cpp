@@ -182,7 +182,7 @@ TEST_CASE("in several parts a training goes on from given parameters, on real th
     const auto make_runtime = [&](std::uint64_t seed) {
       return threads ? Runtime({.workers = 2, .cpu_devices = 2}) : scheduled_runtime(seed);
     };
-    TrainerOptions options{.grain = Grain::per_op, .parameters = store};
+    TrainerOptions options{.grain = Grain::per_op, .parameters = store, .name = "trainer"};
     const auto runtime = make_runtime(1);
     for (int part = 1; part < parts; ++part) options.other_parts.push_back(make_runtime(2));
     const Mirrored strategy(spread(2, parts, false));

@@ -101,6 +101,19 @@ TEST_CASE("what one process has recorded several do again, and the other way rou
   }
 }
 
+TEST_CASE("a fit that a callback ends by an exception writes no recording") {
+  const File file;
+  std::filesystem::remove(file.path);
+  FitOptions options{.epochs = 2, .record = file.path.string()};
+  const bool in_epoch = GENERATE(false, true);
+  if (in_epoch)
+    options.on_epoch = [](const EpochMetrics&) { throw Error("test", "the disk is full"); };
+  else
+    options.on_step = [](const StepMetrics&) { throw Error("test", "the disk is full"); };
+  CHECK_THROWS_WITH(train_in_a_process(ConsistencyRule::asynchronous(3), 1, 1, options), "[test] the disk is full");
+  CHECK_FALSE(std::filesystem::exists(file.path));
+}
+
 TEST_CASE("a training that ends early is done again as far as it went") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
@@ -112,7 +125,7 @@ TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
   const FitOptions replay{.epochs = 1, .replay = file.path.string()};
-  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("[replay] '") && Contains("cannot be read"));
+  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("[replay] '") && Contains("does not exist"));
   train_in_a_process(rule, 1, 1, {.epochs = 1, .record = file.path.string()});
   CHECK_THROWS_WITH(train_in_a_process(rule, 2, 1, replay), Contains("[replay] the recording is of another program"));
   CHECK_THROWS_WITH(train_in_a_process(ConsistencyRule::bounded(3, 1), 1, 1, replay), Contains("of another program"));

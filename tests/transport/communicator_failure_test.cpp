@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
@@ -19,6 +20,28 @@ FailurePtr fire() {
   return std::make_shared<Failure>(
       Failure{.rank = 3, .replica = 2, .actor = "matmul@2", .op = "matmul", .step = 7, .what = "the house is on fire"});
 }
+
+/// A link that sends its frames when release() is called.
+class HeldLink final : public Link {
+ public:
+  explicit HeldLink(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+
+  void release() {
+    for (const auto& frame : std::exchange(frames_, {})) link_->send(frame);
+  }
+  bool send(const Frame& frame) override {
+    frames_.push_back(frame);
+    return true;
+  }
+  std::optional<IncomingFrame> receive() override { return link_->receive(); }
+  void on_ready(OnReady callback) override { link_->on_ready(std::move(callback)); }
+  void close() override { link_->close(); }
+  FailurePtr failure() const override { return link_->failure(); }
+
+ private:
+  const std::shared_ptr<Link> link_;
+  std::vector<Frame> frames_;
+};
 
 /// The failure with which a call ends.
 template <class Call>
@@ -188,6 +211,24 @@ TEST_CASE("a rank that goes is named to the others, who need not wait for it") {
   const auto other = failure_of_call([&] { group[1]->barrier(); });
   REQUIRE(other);
   CHECK(to_string(*other) == to_string(*failure));
+}
+
+TEST_CASE("a rank that has done its part may close its links while another rank's chunks are still on their way") {
+  std::shared_ptr<HeldLink> held;
+  auto group = make_linked_group(3, {}, [&](int rank, std::vector<std::shared_ptr<Link>> links) {
+    if (rank == 0) links[1] = held = std::make_shared<HeldLink>(links[1]);
+    return make_linked_communicator(rank, std::move(links));
+  });
+  const Tensor sums[] = {Tensor::scalar(1.0F), Tensor::scalar(2.0F), Tensor::scalar(3.0F)};
+  const auto zero = group[0]->all_reduce(sums[0]), first = group[1]->all_reduce(sums[1]);
+  group[2]->all_reduce(sums[2])->wait(patience());
+  group[2].reset();
+  CHECK_FALSE(zero->advance());
+  CHECK_FALSE(first->advance());
+  held->release();
+  zero->wait(patience());
+  first->wait(patience());
+  for (const auto& sum : sums) CHECK(sum.item<float>() == 6.0F);
 }
 
 TEST_CASE("links that break or damage a frame fail all ranks, and never give wrong sums") {

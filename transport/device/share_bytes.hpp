@@ -16,7 +16,8 @@ namespace troupe::device {
 std::vector<std::byte> share_by_file(const std::string& path, int rank, const std::vector<std::byte>& bytes,
                                      std::chrono::milliseconds limit);
 
-/// Passes from 1 byte to 64 KiB over TCP. Rank 0 listens at `address`, `host:port` or `[host]:port`, until all other
+/// Passes from 1 byte to 64 KiB over TCP, neither encrypted nor authenticated: in networks that are not trusted, pass
+/// the bytes over the links of a Cluster. Rank 0 listens at `address`, `host:port` or `[host]:port`, until all other
 /// ranks have the bytes, and throws Error that names the missing ranks if this takes longer than `limit`. Throws Error
 /// if the address cannot be resolved, or, on rank 0, if it cannot listen there or if `bytes` is longer than 64 KiB.
 std::vector<std::byte> share_by_tcp(const std::string& address, int rank, int ranks,

@@ -38,6 +38,7 @@ Job job_of_launcher(const Environment& environment) {
       throw Error("cluster", "the variables of " + first_job->source + " say " + rank_of_size(*first_job) +
                                  ", those of " + job->source + " say " + rank_of_size(*job));
   }
+  if (!first_job) refuse_incomplete(environment);
   return first_job.value_or(Job{});
 }
 
@@ -55,6 +56,10 @@ Job job_of_flags(const JobFlags& flags) {
 void check_address(const std::string& address) {
   const auto colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0) throw Error("cluster", "rendezvous '" + address + "' is not host:port");
+  if (address.find(':') != colon)
+    throw Error("cluster", "rendezvous '" + address +
+                               "' is an IPv6 address, which is not supported: give an IPv4 address "
+                               "or the name of a host that has one");
   const auto port = number_in("port of rendezvous", address.substr(colon + 1));
   if (port < 1 || port > 65'535) throw Error("cluster", "rendezvous '" + address + "': there is no such port");
 }

@@ -50,9 +50,8 @@ std::optional<std::string> master_address(const Environment& environment, int po
   if (!host || host->empty()) return std::nullopt;
   const auto given = environment("MASTER_PORT");
   const auto port = number_in("MASTER_PORT", given.value_or("29400"));
-  if (port < 1 || port > 65'535 - port_offset)
-    refuse_variable("MASTER_PORT", given.value_or(""), "there is no such port");
-  return *host + ":" + std::to_string(port + port_offset);
+  if (port < 1 || port > 65'535) refuse_variable("MASTER_PORT", given.value_or(""), "there is no such port");
+  return *host + ":" + std::to_string(port + port_offset > 65'535 ? port - port_offset : port + port_offset);
 }
 
 int port_of(std::string_view job_name) {

@@ -50,9 +50,9 @@ std::vector<std::string> expand_node_list(const std::string& name, const std::st
 /// error texts. Throws Error if the list is malformed or has more than 65,536 numbers.
 std::vector<int> expand_task_counts(const std::string& name, const std::string& text);
 
-/// Returns MASTER_ADDR:MASTER_PORT with `port_offset` added to the port; the port is 29400 if MASTER_PORT is not set.
-/// Returns nothing if MASTER_ADDR is not set or empty. Throws Error if MASTER_PORT is malformed or the sum is not a
-/// port.
+/// Returns MASTER_ADDR:MASTER_PORT with `port_offset` added to the port, or subtracted if the sum is above 65,535. The
+/// port is 29400 if MASTER_PORT is not set. Returns nothing if MASTER_ADDR is not set or empty. Throws Error if
+/// MASTER_PORT is malformed or no port.
 std::optional<std::string> master_address(const Environment& environment, int port_offset = 0);
 
 /// Returns a port from 20,000 to 29,999, below the kernel's ephemeral ports. Equal job names give equal ports.
@@ -71,5 +71,9 @@ using JobResolver = std::optional<Job> (*)(const Environment&);
 /// Returns the resolvers of all launchers, in the order in which resolve_job() tries them.
 const std::vector<JobResolver>& job_resolvers();
 std::optional<Job> resolve_tf_config(const Environment& environment);
+
+/// Throws Error if a launcher's variable for the rank is set without that for the number of processes, or the reverse.
+/// Call it if no resolver returns a job: such a process would train alone.
+void refuse_incomplete(const Environment& environment);
 
 }  // namespace troupe

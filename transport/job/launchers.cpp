@@ -1,7 +1,12 @@
 // The resolvers of all launchers except TF_CONFIG.
 
+#include <sys/socket.h>
+#include <sys/stat.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "troupe/transport/job/launcher_variables.hpp"
 
@@ -40,13 +45,33 @@ std::optional<Job> resolve_open_mpi(const Environment& environment) {
   return job;
 }
 
+/// Returns a text that is equal for the processes of one MPI job on this machine, and differs from that of all other
+/// jobs that run at the time: the process that holds the other end of the socket in PMI_FD, which is Hydra's proxy, and
+/// the namespace that numbers it. Empty if PMI_FD is not set or is no Unix socket.
+std::string pmi_proxy(const Environment& environment) {
+  const auto descriptor = environment("PMI_FD");
+  ucred proxy{};
+  socklen_t length = sizeof proxy;
+  if (!descriptor || getsockopt(number_in("PMI_FD", *descriptor), SOL_SOCKET, SO_PEERCRED, &proxy, &length) != 0 ||
+      proxy.pid <= 0)
+    return {};
+  struct stat numbering {};
+  (void)stat("/proc/self/ns/pid", &numbering);
+  return std::to_string(proxy.pid) + "." + std::to_string(numbering.st_ino);
+}
+
 /// Resolves the job of a process that MPICH's hydra or Intel MPI has started.
 std::optional<Job> resolve_pmi(const Environment& environment) {
   const LauncherVariables variables(environment, "PMI");
   if (!variables.has("PMI_RANK") && !variables.has("PMI_SIZE")) return std::nullopt;
   auto job = variables.job("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
-  // The run id is the address in PMI_PORT, which differs in every run, or else the value of PMI_ID.
-  job.run_id = environment("PMI_PORT").value_or(environment("PMI_ID").value_or(""));
+  // The run id is the address in PMI_PORT, which differs in every run. Without it, the proxy tells jobs apart that run
+  // on one machine; on several machines the user gives the address, and each machine has a proxy of its own.
+  if (const auto port = environment("PMI_PORT"))
+    job.run_id = *port;
+  else if (job.local_size == job.world_size)
+    job.run_id = pmi_proxy(environment);
+  if (job.run_id.empty()) job.run_id = environment("PMI_ID").value_or("");
   job.rendezvous = meeting_place(environment, job);
   return job;
 }
@@ -57,8 +82,7 @@ constexpr std::int64_t kFirstSpecialStep = 4'294'967'280;
 
 bool is_slurm_step(const Environment& environment) {
   const auto step = environment("SLURM_STEP_ID");
-  if (!step || !environment("SLURM_PROCID")) return false;
-  return step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep;
+  return step && (step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep);
 }
 
 /// Resolves the job of a process that srun has started, as the whole Slurm job or as one step of it.
@@ -87,6 +111,9 @@ std::optional<Job> resolve_slurm(const Environment& environment) {
 
 /// Returns the first line of LSF's rank file at `path`, which names the host of rank 0. Throws Error if there is none.
 std::string first_host(const std::string& path) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable))
+    refuse_variable("LSB_DJOB_RANKFILE", path, "it must name a file");
   std::ifstream file(path);
   std::string host;
   if (!std::getline(file, host) || host.empty())
@@ -99,7 +126,8 @@ std::optional<Job> resolve_lsf(const Environment& environment) {
   const LauncherVariables variables(environment, "LSF");
   if (!variables.has("JSM_NAMESPACE_SIZE")) return std::nullopt;
   auto job = variables.job("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK");
-  job.run_id = variables.text("LSB_JOBID");
+  // The processes of one jsrun share a namespace of PMIx. A job of LSF may run several at a time.
+  job.run_id = variables.text("LSB_JOBID") + "." + environment("PMIX_NAMESPACE").value_or("");
   const auto master = master_address(environment);
   job.rendezvous = master ? *master : address_on(first_host(variables.text("LSB_DJOB_RANKFILE")), job);
   return job;
@@ -129,7 +157,27 @@ std::optional<Job> resolve_rank_variables(const Environment& environment) {
   return job;
 }
 
+/// The variables of a launcher that sets both: the rank of a process and the number of processes.
+struct RankVariables {
+  const char *rank, *world_size;
+};
+constexpr RankVariables kRankVariables[] = {{"RANK", "WORLD_SIZE"},
+                                            {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                            {"PMI_RANK", "PMI_SIZE"},
+                                            {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
+                                            {"HOROVOD_RANK", "HOROVOD_SIZE"}};
+
 }  // namespace
+
+void refuse_incomplete(const Environment& environment) {
+  for (const auto& [rank, world_size] : kRankVariables) {
+    const auto rank_text = environment(rank), size_text = environment(world_size);
+    if (rank_text.has_value() == size_text.has_value()) continue;
+    const auto& [present, missing] = rank_text ? std::pair(rank, world_size) : std::pair(world_size, rank);
+    refuse_variable(present, rank_text.value_or(size_text.value_or("")),
+                    std::string(missing) + " is missing; a launcher sets both, and a single process has neither");
+  }
+}
 
 const std::vector<JobResolver>& job_resolvers() {
   static const std::vector<JobResolver> resolvers{resolve_tf_config, resolve_torchrun,      resolve_open_mpi,

@@ -68,6 +68,8 @@ Job parse(const nlohmann::json& config, const std::string& text) {
   const auto tasks = tasks_of(cluster, text);
   const auto type = config.at("task").at("type").get<std::string>();
   const auto& index_value = config.at("task").at("index");
+  if (!index_value.is_string() && !index_value.is_number_integer())
+    refuse_variable(kName, text, "the index of the task is " + index_value.dump() + ", not an integer");
   const auto index = index_value.is_string() ? number_in("task index in TF_CONFIG", index_value.get<std::string>())
                                              : index_value.get<std::int64_t>();
   const auto entry = tasks.of_type.find(type);

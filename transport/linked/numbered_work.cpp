@@ -78,8 +78,8 @@ void NumberedWork::send_ready(int to) {
 }
 
 void NumberedWork::send(int to, Phase phase, const Tensor& payload) {
-  auto held = unread_.lock();
-  if (!held) unread_ = held = held_by_frames(guard_, awaited_, state_);
+  auto held = unread_[to].lock();
+  if (!held) unread_[to] = held = held_by_frames(guard_, awaited_, state_);
   state_->send(to, frame_of(phase, payload, std::move(held)));
 }
 
@@ -105,14 +105,16 @@ Frame NumberedWork::frame_of(Phase phase, const Tensor& payload, std::shared_ptr
 bool NumberedWork::all_read() {
   awaited_->store(true);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (unread_.expired()) {
-    // The fence orders the reads of other ranks before later writes to the tensors, which expired() alone does not.
-    std::atomic_thread_fence(std::memory_order_acquire);
-    return true;
+  bool all_are_read = true;
+  for (const int rank : state_->others()) {
+    if (unread_[rank].expired()) continue;
+    all_are_read = false;
+    // A rank that has read its chunks may have closed its links: the collective is complete there.
+    state_->expect_alive(rank);
   }
-  for (int rank = 0; rank < state_->ranks(); ++rank)
-    if (rank != state_->rank()) state_->expect_alive(rank);
-  return false;
+  // The fence orders the reads of other ranks before later writes to the tensors, which expired() alone does not.
+  if (all_are_read) std::atomic_thread_fence(std::memory_order_acquire);
+  return all_are_read;
 }
 
 }  // namespace troupe::linked

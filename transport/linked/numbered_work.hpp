@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "troupe/transport/linked/chunks.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
@@ -16,7 +17,7 @@ namespace troupe::linked {
 class NumberedWork : public HostWork {
  public:
   NumberedWork(std::shared_ptr<RankState> state, const CallSignature& signature)
-      : state_(std::move(state)), signature_(signature) {}
+      : state_(std::move(state)), signature_(signature), unread_(static_cast<std::size_t>(state_->ranks())) {}
   ~NumberedWork() override;
 
   /// Gives the collective the next number, and sends all frames that can be sent at once. Throws Aborted if another
@@ -52,7 +53,7 @@ class NumberedWork : public HostWork {
   /// larger chunk is sent by send().
   void send_to_all(Phase phase, const Tensor& payload);
   /// Returns true once the other ranks have read all chunks of send(). If it returns false, the listeners are called
-  /// when the last of these chunks is read. Throws Aborted if a chunk is not read and the link to another rank has
+  /// when the last of these chunks is read. Throws Aborted if the link to a rank that has not read a chunk has
   /// failed.
   bool all_read();
 
@@ -71,7 +72,8 @@ class NumberedWork : public HostWork {
   std::int64_t number_ = -1;  // the number of the collective and the priority of its frames
   bool done_ = false;
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
-  std::weak_ptr<const PayloadGuard> unread_;  // expired unless a frame of send() is unread
+  // By rank: expired unless the rank has not read a frame of send().
+  std::vector<std::weak_ptr<const PayloadGuard>> unread_;
   std::shared_ptr<std::atomic<bool>> awaited_ = std::make_shared<std::atomic<bool>>(false);
 };
 

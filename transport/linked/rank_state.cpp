@@ -180,6 +180,8 @@ void RankState::expect_agreement(std::int64_t number, const CallSignature& signa
 void RankState::expect_alive(int from) {
   const auto failure = links_[from]->failure();
   if (!failure) return;
+  // A failure of a process names it. The number of the rank may differ from that of its process.
+  if (failure->rank >= 0) give_up(failure);
   give_up(std::make_shared<Failure>(
       Failure{.kind = FailureKind::part_died,
               .what = "[communicator] rank " + std::to_string(from) + " is gone: " + failure->what,

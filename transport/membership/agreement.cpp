@@ -1,6 +1,7 @@
 #include "troupe/transport/membership/agreement.hpp"
 
 #include <sstream>
+#include <thread>
 
 #include "troupe/ops/core/error.hpp"
 
@@ -14,6 +15,8 @@ enum AgreementMessage : std::int32_t { kHash, kSendText, kText, kAgreed, kRefuse
 
 // The interval at which AgreementRound::receive() checks whether a rank is lost or gone.
 constexpr std::chrono::milliseconds kCheckInterval{100};
+// The pause between two checks once the link has failed.
+constexpr std::chrono::milliseconds kFailedPause{10};
 
 std::string text_of(const IncomingFrame& frame) {
   const auto payload = frame.payload->tensor();
@@ -53,6 +56,8 @@ std::optional<IncomingFrame> AgreementRound::receive(int from, const std::string
     if (auto frame = peers_.at(from)->receive(kCheckInterval)) return frame;
     if (gone_(from)) return std::nullopt;
     if (const auto lost = lost_()) throw Error("cluster", to_string(*lost));
+    // The link fails a moment before the process counts as lost. LinkReader::receive() does not wait then.
+    if (peers_.at(from)->link().failure()) std::this_thread::sleep_for(kFailedPause);
   }
   throw Error("cluster", "rank " + std::to_string(from) + " has not come to '" + topic + "' within " +
                              std::to_string(limit_.count() / 1000) + " s");

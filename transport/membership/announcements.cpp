@@ -14,10 +14,8 @@ Frame frame_of(const std::vector<std::byte>& bytes) {
 
 void Announcements::add_listener(int rank) {
   std::lock_guard lock(mutex_);
-  auto& link = listeners_[rank];
-  // Closes the old link first, because the new one may have the same name.
-  link = nullptr;
-  link = make_link_(rank);
+  // The name of the old link is free: another process has taken the place of the peer (Endpoint::replace_peer).
+  auto& link = listeners_[rank] = make_link_(rank);
   if (!last_.empty()) link->send(frame_of(last_));
 }
 

@@ -6,30 +6,63 @@
 #include <mutex>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/membership/agreement.hpp"
 #include "troupe/transport/membership/announcements.hpp"
 #include "troupe/transport/membership/binding.hpp"
 #include "troupe/transport/membership/cluster_group.hpp"
+#include "troupe/transport/membership/group_list.hpp"
+#include "troupe/transport/membership/job_secret.hpp"
 #include "troupe/transport/membership/membership.hpp"
 #include "troupe/transport/membership/readmission.hpp"
 #include "troupe/transport/membership/rendezvous_messages.hpp"
+#include "troupe/transport/stranger_log.hpp"
 
 namespace troupe {
 
 namespace {
 
+/// How long a rank waits until a connection to another rank is accepted. TCP sends a lost first packet again after 1 s,
+/// and once more 2 s later.
+constexpr std::chrono::seconds kReachLimit{8};
+
+/// Returns the number of file descriptors that a rank of a job opens in any case: those of the rendezvous and the two
+/// endpoints, the control connections, and a data connection. Further data connections are made when they are used.
+int descriptors_of(const Job& job) {
+  constexpr int kOfProcess = 40, kOfConnection = 6;
+  const int control_connections = job.rank == 0 ? job.world_size - 1 : 1;
+  return kOfProcess + kOfConnection * (control_connections + 1);
+}
+
 /// The cluster as seen from this process, which has two endpoints: one for data between all processes, and one for
 /// control messages between rank 0 and the others, so that data does not delay control messages.
 class JoinedCluster final : public Cluster {
  public:
-  explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
+  JoinedCluster(ClusterOptions options, std::optional<Secret> given)
+      : options_(std::move(options)),
+        binding_(binding_of(options_, given.has_value())),
+        secret_(options_.job, std::move(given)) {
+    if (size() > 1)
+      require_descriptors(descriptors_of(options_.job), "cluster",
+                          "rank " + std::to_string(rank()) + " of " + std::to_string(size()));
     EndpointOptions endpoint{.bind = binding_.address + "*",
                              .advertised_host = binding_.advertised_host,
                              .same_host = options_.same_host,
-                             .on_stranger = options_.on_notice};
+                             .read_in_place = options_.read_in_place,
+                             .beat_interval = options_.heartbeat_interval,
+                             .silence_limit = options_.heartbeat_limit};
+    endpoint.on_lost = [this](int other, const EndpointAddress& address, const FailurePtr& cause) {
+      note_data_loss(other, address, cause);
+    };
+    endpoint.on_stranger = [this](const std::string& line) { strangers_.add(line); };
     data_ = make_zeromq_endpoint(endpoint);
+    // The heartbeats of Membership cross the control links.
+    endpoint.silence_limit = {};
+    endpoint.on_lost = {};
     // Control messages are small, so a smaller limit bounds the memory that a faulty peer can take.
     endpoint.max_payload_bytes = std::size_t{64} << 20;
+    endpoint.encrypt = true;
     control_ = make_zeromq_endpoint(endpoint);
     members_ = rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); });
     watch_members();
@@ -37,6 +70,10 @@ class JoinedCluster final : public Cluster {
 
   ~JoinedCluster() override {
     readmission_.reset();
+    {
+      std::lock_guard lock(data_losses_mutex_);
+      watches_data_ = false;
+    }
     // Waits up to 0.5 s until the other processes have received the last control messages, which may explain the end of
     // this process.
     control_->drain(std::chrono::milliseconds(500));
@@ -60,13 +97,26 @@ class JoinedCluster final : public Cluster {
                                                           AllReduceAlgorithm all_reduce) override {
     const GroupSurroundings around{rank(), size(), [this](int process) { return machine(process); },
                                    [this](int process, const std::string& link) { return data_->link(process, link); }};
-    return make_cluster_group(around, name, processes, all_reduce);
+    auto group = make_cluster_group(around, name, processes, all_reduce);
+    for (const auto& end : group)
+      if (end) groups_.add(end, processes);
+    return group;
   }
 
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) override {
     agreement_->agree(topic, hash, text);
   }
   std::uint64_t next_generation() override { return ++generations_; }
+
+  std::optional<BusyRanks::Work> set_busy(std::optional<BusyRanks::Work> work) override {
+    return membership_->busy().set(std::move(work));
+  }
+  std::string busiest(std::chrono::milliseconds limit) const override {
+    const auto busy = membership_->busy().longest();
+    if (!busy || busy->time < limit || busy->rank < 0 || busy->rank >= size()) return {};
+    return describe(busy->rank) + " has been in " + busy->what + " for " + std::to_string(busy->time.count() / 1000) +
+           " s";
+  }
 
   FailurePtr lost() const override { return membership_->lost(); }
   bool gone(int rank) const override { return membership_->gone(rank); }
@@ -106,13 +156,23 @@ class JoinedCluster final : public Cluster {
   }
 
  private:
-  RendezvousOptions rendezvous_options() const {
-    return {options_.job,
-            options_.agreement,
-            {control_->address(), data_->address(), options_.job.role},
-            binding_.address + port_of_address(options_.job.rendezvous),
-            options_.limit,
-            options_.on_notice};
+  RendezvousOptions rendezvous_options() {
+    RendezvousOptions options{.job = options_.job,
+                              .agreement = options_.agreement,
+                              .self = {control_->address(), data_->address(), options_.job.role},
+                              .bind = binding_.rendezvous,
+                              .secret = &secret_};
+    options.reaches = [this](int other) { return reaches(other); };
+    options.limit = options_.limit;
+    options.silence_limit = options_.heartbeat_limit;
+    options.on_notice = options_.on_notice;
+    options.on_stranger = [this](const std::string& line) { strangers_.add(line); };
+    return options;
+  }
+
+  /// Connects to the control address of a rank. Its data address has the same host.
+  bool reaches(int other) {
+    return control_->reaches(other, std::min<std::chrono::milliseconds>(options_.limit, kReachLimit));
   }
 
   void add_peers(const std::vector<Member>& members) {
@@ -136,11 +196,20 @@ class JoinedCluster final : public Cluster {
     MembershipOptions options{
         .rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
     options.describe = [this](int other) { return describe(other); };
+    options.incarnation = [this](int other) { return incarnation(other); };
     options.is_far = [this](int other) { return machine(other) != machine(rank()); };
     options.on_returned = [this](int other, const Tensor& member) { replace_returned(other, member); };
-    options.on_gone = [this](int other, const FailurePtr& why) { cut_off(other, why); };
+    options.on_gone = [this](int other, const FailurePtr& why) {
+      notice(why->what + "; the others go on");
+      end_waits_for(other, why);
+    };
     membership_ = std::make_unique<Membership>(std::move(options), star("membership"));
     membership_->on_lost(on_lost_);
+    {
+      std::lock_guard lock(data_losses_mutex_);
+      watches_data_ = true;
+      for (const auto& [other, cause] : std::exchange(data_losses_, {})) membership_->link_failed(other, cause);
+    }
     agreement_ = std::make_unique<AgreementRound>(
         rank(), star("agreement"), options_.limit, [this] { return lost(); },
         [this](int other) { return gone(other) || membership_->expendable().contains(other); });
@@ -151,9 +220,11 @@ class JoinedCluster final : public Cluster {
   void start_readmission() {
     ReadmissionOptions options{.rendezvous = rendezvous_options()};
     options.members = [this] { return members(); };
-    options.announce = [this](int other, const Member& member) {
+    options.replace = [this](int other, const Member& member) {
       replace(other, member);
       control_->replace_peer(other, member.control);
+    };
+    options.announce = [this](int other, const Member& member) {
       ByteWriter bytes;
       write(bytes, member);
       membership_->tell_returned(other, payload_of(bytes.view()));
@@ -206,10 +277,27 @@ class JoinedCluster final : public Cluster {
     return members_.at(static_cast<std::size_t>(rank));
   }
 
-  void cut_off(int other, const FailurePtr& why) {
-    notice(why->what + "; the others go on");
+  /// A data connection has ended by itself. Membership, once it exists, makes the process at the other end lost.
+  void note_data_loss(int other, const EndpointAddress& address, const FailurePtr& cause) {
+    std::lock_guard lock(data_losses_mutex_);
+    if (!watches_data_) return data_losses_.emplace_back(other, cause), void();
+    if (member(other).data.identity == address.identity) membership_->link_failed(other, cause);
+  }
+
+  std::uint64_t incarnation(int other) const {
+    if (other < 0 || other >= size()) return 0;
+    Hash hash;
+    hash.add(member(other).data.identity);
+    return hash.digest();
+  }
+
+  /// Ends every wait for process `other`, which is lost or gone: fails its links, and aborts the communicators that
+  /// have ranks in it. ZeroMQ itself reports the loss only where this process was connected to the lost one.
+  void end_waits_for(int other, const FailurePtr& why) {
+    if (other < 0 || other >= size() || other == rank()) return;
     data_->fail_peer(other, why);
-    if (rank() == 0) control_->fail_peer(other, why);
+    if (rank() == 0 || other == 0) control_->fail_peer(other, why);
+    groups_.lose(other, why);
   }
 
   void notice(const std::string& line) const {
@@ -224,7 +312,12 @@ class JoinedCluster final : public Cluster {
   }
 
   const ClusterOptions options_;
-  const Binding binding_ = binding_of(options_);
+  const Binding binding_;
+  JobSecret secret_;
+  StrangerLog strangers_{options_.on_notice};
+  std::mutex data_losses_mutex_;
+  bool watches_data_ = false;                            // membership_ gets losses of data connections
+  std::vector<std::pair<int, FailurePtr>> data_losses_;  // before watches_data_ was set
   std::shared_ptr<Endpoint> data_, control_;
   mutable std::mutex members_mutex_, returned_mutex_;
   std::vector<Member> members_;
@@ -232,10 +325,11 @@ class JoinedCluster final : public Cluster {
   std::map<int, int> returns_;  // number of returns, by rank
   std::set<int> listening_;     // ranks that were added to announcements_
   Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
-  /// Called when a process is lost: fails the data links to it. ZeroMQ itself reports the loss only if this process was
-  /// connected to the lost one.
+  GroupList groups_;
+  /// Called when a process is lost. The loss ends the job, so it ends every communicator.
   const std::shared_ptr<const OnLost> on_lost_ = std::make_shared<const OnLost>([this](const FailurePtr& why) {
-    if (why->rank >= 0 && why->rank < size() && why->rank != rank()) data_->fail_peer(why->rank, why);
+    end_waits_for(why->rank, why);
+    groups_.lose_all(why);
   });
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<AgreementRound> agreement_;
@@ -246,7 +340,8 @@ class JoinedCluster final : public Cluster {
 }  // namespace
 
 std::shared_ptr<Cluster> join_cluster(ClusterOptions options) {
-  return std::make_shared<JoinedCluster>(std::move(options));
+  auto given = options.job.world_size > 1 ? given_secret(options.secret_file) : std::nullopt;
+  return std::make_shared<JoinedCluster>(std::move(options), std::move(given));
 }
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 #include "troupe/transport/communicator.hpp"
 #include "troupe/transport/job/job.hpp"
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/membership/busy_ranks.hpp"
 #include "troupe/transport/membership/rendezvous.hpp"
 
 namespace troupe {
@@ -22,9 +23,14 @@ struct ClusterOptions {
   /// Pairs of a name and a value that must be equal in all processes. join_cluster() throws Error that names the first
   /// pair that differs.
   Agreement agreement = {};
-  /// The address at which this process listens: empty for loopback alone, `any`, or one address of this machine. Data
-  /// is neither encrypted nor authenticated: listen only in networks that you trust.
+  /// The address at which this process listens: empty for loopback alone, `any`, or one IPv4 address of this machine.
+  /// Control messages are encrypted, data is not. A process needs the secret to join the job, and a token that it
+  /// received there to connect to the data sockets.
   std::string bind = {};
+  /// The file with the secret of the job, which other users must not be able to read; if empty, the variable
+  /// TROUPE_SECRET has the secret. If neither is given, rank 0 makes a secret and leaves it in a private folder of the
+  /// user on this machine, where the other ranks find it; then all ranks must be on one machine and listen at loopback.
+  std::string secret_file = {};
   /// How long the ranks wait for each other: in join_cluster(), agree() and leave().
   std::chrono::milliseconds limit{60'000};
   std::chrono::milliseconds heartbeat_interval{250};
@@ -33,8 +39,12 @@ struct ClusterOptions {
   std::chrono::milliseconds heartbeat_limit{2'500};
   /// If false, processes of one machine exchange data over TCP only, like processes on different machines.
   bool same_host = true;
-  /// Called, on any thread, with one line about each process that connects but does not belong to the job, each
-  /// expendable rank that is lost, and each rank that returns or is refused.
+  /// If false, processes of one machine do not read large tensors directly in each other's memory. Otherwise a process
+  /// exempts itself from the kernel's restriction of such reads to ancestors (Yama's ptrace scope 1), for all processes
+  /// of its user.
+  bool read_in_place = true;
+  /// Called, on any thread, with one line about each expendable rank that is lost, and each rank that returns or is
+  /// refused; and with at most one line a second about processes that connect but do not belong to the job.
   std::function<void(const std::string& line)> on_notice = {};
 };
 
@@ -61,7 +71,8 @@ class Cluster {
   virtual std::shared_ptr<Link> control_link(int rank, const std::string& name) = 0;
   /// Makes a group in which rank r is in process `processes[r]`. Element r of the result is the communicator of rank r
   /// if the rank is in this process, else null. All processes that have ranks of the group must call it with the same
-  /// arguments. Throws Error for the algorithm `nccl`, whose tensors lie on devices.
+  /// arguments. The loss of a process of the job aborts the communicator, so that no wait for it goes on. Throws Error
+  /// for the algorithm `nccl`, whose tensors lie on devices.
   virtual std::vector<std::shared_ptr<Communicator>> communicator(
       const std::string& name, const std::vector<int>& processes,
       AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct) = 0;
@@ -74,6 +85,13 @@ class Cluster {
   /// All processes must call it for the same plans and groups in the same order, so that each gets the same number
   /// everywhere.
   virtual std::uint64_t next_generation() = 0;
+
+  /// Sets what this process is busy with, such as a callback of the program; nothing if it is not busy. Returns the
+  /// value that was set before.
+  virtual std::optional<BusyRanks::Work> set_busy(std::optional<BusyRanks::Work> work) = 0;
+  /// Returns a text such as `process 1 (127.0.0.1, pid 7) has been in a callback of its program for 61 s`, about the
+  /// process that has been busy with one thing for longest, if that is longer than `limit`; else an empty text.
+  virtual std::string busiest(std::chrono::milliseconds limit) const = 0;
 
   /// Returns the failure of the first rank that is lost, or null. A rank that is gone is not lost.
   virtual FailurePtr lost() const = 0;
@@ -106,7 +124,8 @@ class Cluster {
 };
 
 /// Connects to the other processes of the job. Throws Error if the processes differ in a value that must be equal, if
-/// not all of them come within the limit, if rank 0 refuses this process, or if an address cannot be bound.
+/// not all of them come within the limit or can be reached, if rank 0 refuses this process, if an address cannot be
+/// bound, if a secret is needed and missing, or if too few file descriptors are left.
 std::shared_ptr<Cluster> join_cluster(ClusterOptions options);
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -13,7 +14,8 @@ namespace {
 constexpr std::chrono::milliseconds kFirstContact{4'000};
 
 /// The types of the frames between rank 0 and another rank, in FrameHeader::edge. In kReturned and kConfirmed,
-/// FrameHeader::slot is the rank that has returned.
+/// FrameHeader::slot is the rank that has returned. In kLost, FrameHeader::generation is the incarnation of the lost
+/// rank.
 enum MemberMessage : std::int32_t { kHeartbeat, kLost, kLeaving, kLeft, kReturned, kConfirmed };
 
 Frame frame_of(MemberMessage type, int returned_rank = 0) {
@@ -31,6 +33,7 @@ Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<
     : options_(std::move(options)) {
   if (options_.interval.count() <= 0) throw Error("cluster", "the interval of heartbeats is not positive");
   for (auto& [rank, link] : links) peers_[rank] = newly_connected(rank, std::move(link));
+  const SignalsBlocked blocked;
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -59,15 +62,22 @@ void Membership::watch() {
   auto next_beat = Clock::now();
   while (!stopping_) {
     receive(lock);
+    lose_reported(lock);
     const auto now = Clock::now();
     if (now >= next_beat) {
-      send_to(links_to_all(), frame_of(kHeartbeat), lock);
+      send_to(links_to_all(), heartbeat(), lock);
       look_for_losses(lock);
       next_beat = now + options_.interval;
     }
     signal_->changed.wait_until(lock, next_beat, [this] { return stopping_ || signal_->frame_arrived; });
     signal_->frame_arrived = false;
   }
+}
+
+Frame Membership::heartbeat() const {
+  auto frame = frame_of(kHeartbeat);
+  busy_.write(frame);
+  return frame;
 }
 
 std::vector<std::shared_ptr<Link>> Membership::links_to_all() const {
@@ -94,9 +104,10 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
   peer.silence = std::chrono::milliseconds(0);
   switch (frame.header.edge) {
     case kHeartbeat:
-      return;
+      if (frame.payload->local() == nullptr && frame.payload->bytes() > 0) return;
+      return busy_.read(from, frame.header, frame.payload->tensor());
     case kLost:
-      return lose(loss_in(frame, from), lock);
+      return take_loss(from, frame, lock);
     case kLeaving:
       peer.leaving = true;
       break;
@@ -112,6 +123,40 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
       return lose(loss_of(from, "sent a message that this program does not know"), lock);
   }
   signal_->changed.notify_all();
+}
+
+void Membership::take_loss(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
+  const auto failure = loss_in(frame, from);
+  if (failure->rank != options_.rank && frame.header.generation != incarnation(failure->rank)) return;
+  // The job ends for a rank that cannot go on. If the job goes on without the rank, the rank is gone.
+  if (options_.rank == 0 && expendable_.contains(from) && !expendable_.contains(failure->rank))
+    return lose(loss_of(from, "has lost another process: " + failure->what, failure), lock);
+  lose(failure, lock);
+}
+
+void Membership::link_failed(int rank, const FailurePtr& why) {
+  std::lock_guard lock(signal_->mutex);
+  failed_links_.emplace_back(rank, why);
+  signal_->frame_arrived = true;
+  signal_->changed.notify_all();
+}
+
+void Membership::lose_reported(std::unique_lock<std::mutex>& lock) {
+  std::vector<std::pair<int, FailurePtr>> held;
+  for (const auto& [rank, why] : std::exchange(failed_links_, {})) {
+    if (left_ || leaving_) continue;
+    if (rank != 0 && is_rank_zero_missed())
+      held.emplace_back(rank, why);
+    else
+      lose(loss_of(rank, "has died or was cut off: " + why->what, why), lock);
+  }
+  failed_links_.insert(failed_links_.end(), held.begin(), held.end());
+}
+
+bool Membership::is_rank_zero_missed() const {
+  if (options_.rank == 0) return false;
+  const auto& zero = peers_.at(0);
+  return zero.silence > 2 * options_.interval || zero.link->failure();
 }
 
 void Membership::note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
@@ -182,6 +227,7 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
   if (lost_ || gone_.contains(failure->rank)) return;
   const bool can_go_on = failure->rank != options_.rank && expendable_.contains(failure->rank);
+  busy_.forget(failure->rank);
   const auto links = links_to_all();  // including the link to the rank that is lost now, whose process may still live
   if (can_go_on) {
     gone_.insert(failure->rank);
@@ -192,6 +238,7 @@ void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& l
   // Copied before the lock is released: a callback that is added after that is called by on_lost() at once.
   const auto callbacks = can_go_on ? decltype(on_lost_)() : on_lost_;
   auto frame = frame_of(kLost);
+  frame.header.generation = incarnation(failure->rank);
   frame.payload = failure_payload(*failure);
   send_to(links, frame, lock);
   signal_->changed.notify_all();

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/membership/busy_ranks.hpp"
 
 namespace troupe {
 
@@ -41,6 +42,9 @@ struct MembershipOptions {
   std::function<bool(int rank)> is_far = {};
   /// Returns the name of the process of a rank for error texts, with its host and process number.
   std::function<std::string(int rank)> describe;
+  /// Returns a number that differs between processes that have joined with the same rank one after the other. A report
+  /// of a loss is ignored if it concerns a process of the rank that was replaced. Not set: 0 for all.
+  std::function<std::uint64_t(int rank)> incarnation = {};
   /// Called, on any thread, each time an expendable rank becomes gone.
   std::function<void(int rank, const FailurePtr& why)> on_gone = {};
   /// Called at a rank other than 0, on any thread, when a rank has returned. `member` has the bytes that rank 0 passed
@@ -66,6 +70,12 @@ class Membership {
   /// be among them.
   void set_expendable(std::set<int> ranks);
   std::set<int> expendable() const;
+  /// Reports that a link of this process to rank `rank` has failed: the rank is lost, or gone. `why` is a text such as
+  /// `the connection has ended`. Returns at once; the thread of this object reports the loss. An expendable rank that
+  /// reports the loss of a rank that is not expendable becomes gone itself. Does nothing once leave() was called.
+  void link_failed(int rank, const FailurePtr& why);
+  /// The states of busy ranks, which the heartbeats carry.
+  BusyRanks& busy() { return busy_; }
   /// Returns the first loss of a rank, with the reason; null while no rank is lost.
   FailurePtr lost() const;
   /// Whether an expendable rank is gone, and on_gone has returned.
@@ -111,6 +121,14 @@ class Membership {
 
   void watch();
   void receive(std::unique_lock<std::mutex>& lock);
+  Frame heartbeat() const;
+  void lose_reported(std::unique_lock<std::mutex>& lock);
+  /// Returns whether rank 0 is silent or its link has failed. Another rank may then have ended because it has lost rank
+  /// 0, so its loss is not reported before rank 0 is heard again or is lost.
+  bool is_rank_zero_missed() const;
+  /// Handles the report of rank `from` that the rank of `failure` is lost.
+  void take_loss(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
+  std::uint64_t incarnation(int rank) const { return options_.incarnation ? options_.incarnation(rank) : 0; }
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   void note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   /// Returns the failure that a frame of rank `from` reports. If the frame is damaged, returns the loss of `from`
@@ -137,9 +155,11 @@ class Membership {
 
   const MembershipOptions options_;
   const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
+  BusyRanks busy_{options_.rank};
   std::map<int, Peer> peers_;
   std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
+  std::vector<std::pair<int, FailurePtr>> failed_links_;  // by rank: failures that link_failed() was told
   std::set<int> expendable_, gone_;
   std::set<int> going_;                       // ranks in gone_ for which on_gone has not returned
   std::map<int, std::set<int>> unconfirmed_;  // by returning rank: the ranks that have not confirmed its return

@@ -1,6 +1,7 @@
 #include "troupe/transport/membership/readmission.hpp"
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -12,7 +13,11 @@ constexpr std::chrono::milliseconds kAdvanceInterval{50};
 }  // namespace
 
 Readmission::Readmission(ReadmissionOptions options, const Membership& membership)
-    : options_(std::move(options)), membership_(membership), acceptor_(make_acceptor(options_.rendezvous.bind)) {
+    : options_(std::move(options)),
+      membership_(membership),
+      acceptor_(make_acceptor(options_.rendezvous.bind, options_.rendezvous.secret->find().value(),
+                              options_.rendezvous.silence_limit, [this](const auto& line) { stranger(line); })) {
+  const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -38,7 +43,7 @@ void Readmission::take(const Acceptor::Message& message) {
   try {
     hello = decode_hello(message.bytes);
   } catch (const Error& error) {
-    return notice(foreign_notice(error.what()));
+    return stranger(foreign_notice(error.what()));
   }
   const auto earlier = newcomers_.find(hello.rank);
   if (earlier != newcomers_.end() && earlier->second.sender == message.sender) {
@@ -64,13 +69,20 @@ std::string Readmission::objection(const Hello& hello) const {
 
 void Readmission::advance(int rank, Newcomer& newcomer) {
   if (newcomer.state == Newcomer::waiting && membership_.gone(rank)) {
+    // Before the welcome, after which the newcomer connects to rank 0.
+    options_.replace(rank, newcomer.member);
     acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::welcome, {}, options_.members()}));
     newcomer.state = Newcomer::welcomed;
   } else if (newcomer.state == Newcomer::connected) {
     // Announces the newcomer only after it has confirmed that it has the members: it would drop messages of ranks that
     // it does not know yet.
-    options_.announce(rank, newcomer.member);
-    newcomer.state = Newcomer::announced;
+    if (options_.rendezvous.reaches(rank)) {
+      options_.announce(rank, newcomer.member);
+      newcomer.state = Newcomer::announced;
+    } else {
+      refuse(newcomer.sender, unreachable_objection(rank, newcomer.member, 0));
+      newcomer.sender.clear();
+    }
   } else if (newcomer.state == Newcomer::announced && membership_.all_confirmed(rank)) {
     options_.admit(rank);
     acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::go}));
@@ -79,7 +91,7 @@ void Readmission::advance(int rank, Newcomer& newcomer) {
   } else if (std::chrono::steady_clock::now() > newcomer.deadline) {
     const auto name = "rank " + std::to_string(rank);
     refuse(newcomer.sender, newcomer.state == Newcomer::waiting
-                                ? "there is a " + name + " already"
+                                ? taken_objection(options_.rendezvous.job, rank)
                                 : name + " or another rank did not confirm the addresses in time");
     newcomer.sender.clear();
   }
@@ -88,6 +100,10 @@ void Readmission::advance(int rank, Newcomer& newcomer) {
 void Readmission::refuse(const std::string& sender, const std::string& reason) {
   acceptor_->answer(sender, encode(Answer{Answer::Kind::refused, reason}));
   notice(reason + "; refused");
+}
+
+void Readmission::stranger(const std::string& line) const {
+  if (options_.rendezvous.on_stranger) options_.rendezvous.on_stranger("[cluster] " + line);
 }
 
 void Readmission::notice(const std::string& line) const {

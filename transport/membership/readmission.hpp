@@ -19,13 +19,14 @@ namespace troupe {
 struct ReadmissionOptions {
   /// The rendezvous of the job. A newcomer is refused if one condition is not met within the `limit` of the rendezvous
   /// after its HELLO (the message with which a process joins): the earlier process of its rank is gone, the newcomer
-  /// has confirmed the members, and all other ranks have confirmed its address. `on_notice` also gets one line about
-  /// each newcomer that is admitted or refused.
+  /// has confirmed the members, rank 0 has connected to it, and all other ranks have confirmed its address. `on_notice`
+  /// also gets one line about each newcomer that is admitted or refused.
   RendezvousOptions rendezvous;
   /// Returns the current members, by rank.
   std::function<std::vector<Member>()> members;
-  /// Replaces the member of a rank at rank 0, and sends the new member to all other ranks, whose confirmations
-  /// Membership receives.
+  /// Replaces the member of a rank at rank 0, so that rank 0 and the newcomer can connect to each other.
+  std::function<void(int rank, const Member& member)> replace;
+  /// Sends the new member to all other ranks, whose confirmations Membership receives.
   std::function<void(int rank, const Member& member)> announce;
   /// Makes the rank present again. Readmission calls it when all ranks have confirmed, and then sends the newcomer the
   /// answer `go`.
@@ -65,6 +66,7 @@ class Readmission {
   /// not moved and its deadline has passed.
   void advance(int rank, Newcomer& newcomer);
   void refuse(const std::string& sender, const std::string& reason);
+  void stranger(const std::string& line) const;
   void notice(const std::string& line) const;
 
   const ReadmissionOptions options_;

@@ -1,7 +1,9 @@
 #include "troupe/transport/membership/rendezvous.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/acceptor.hpp"
@@ -13,6 +15,9 @@ namespace {
 
 /// How long rank 0, after the rendezvous has failed, sends the reason to ranks that are still expected.
 constexpr std::chrono::seconds kRefusalTime{2};
+/// The interval at which rank 0 looks whether the ranks that have come are still there.
+constexpr std::chrono::milliseconds kLookInterval{250};
+constexpr const char* kLostWhileJoining = "has died or was cut off before all ranks had joined";
 
 std::vector<std::byte> refusal(const std::string& reason) {
   return encode(Answer{Answer::Kind::refused, reason});
@@ -31,9 +36,11 @@ class Host {
   explicit Host(const RendezvousOptions& options)
       : options_(options),
         deadline_(std::chrono::steady_clock::now() + options.limit),
-        acceptor_(make_acceptor(options.bind)),
+        acceptor_(make_acceptor(options.bind, options.secret->find().value(), options.silence_limit,
+                                [this](const auto& line) { stranger(line); })),
         members_(static_cast<std::size_t>(options.job.world_size)) {
     members_[0] = options.self;
+    options.secret->publish();
   }
 
   std::vector<Member> gather(const OnMembers& know) {
@@ -46,7 +53,7 @@ class Host {
     while (arrived_.size() < senders_.size()) {
       const auto message = next();
       for (const auto& [rank, sender] : senders_)
-        if (sender == message.sender) arrived_.insert(rank);
+        if (sender == message.sender && arrived_.insert(rank).second) connect_to(rank);
     }
     for (const auto& [rank, sender] : senders_) acceptor_->answer(sender, encode(Answer{Answer::Kind::go}));
     return members_;
@@ -54,11 +61,27 @@ class Host {
 
  private:
   Acceptor::Message next() {
-    auto message = acceptor_->receive(deadline_);
-    if (!message)
-      end_with("rank " + expected() + " of " + std::to_string(options_.job.world_size) + " has not come to " +
-               options_.job.rendezvous + " within " + seconds(options_.limit));
-    return std::move(*message);
+    while (true) {
+      if (std::chrono::steady_clock::now() >= next_look_) look_for_losses();
+      if (auto message = acceptor_->receive(std::min(deadline_, next_look_))) return std::move(*message);
+      if (std::chrono::steady_clock::now() >= deadline_)
+        end_with("rank " + expected() + " of " + std::to_string(options_.job.world_size) + " has not come to " +
+                 options_.job.rendezvous + " within " + seconds(options_.limit));
+    }
+  }
+
+  /// Connects to a rank at the addresses of its member. Ends the rendezvous if that fails.
+  void connect_to(int rank) {
+    if (options_.reaches(rank)) return;
+    look_for_losses();
+    end_with(unreachable_objection(rank, members_[static_cast<std::size_t>(rank)], 0));
+  }
+
+  /// Ends the rendezvous if a rank that has come is not reached any more.
+  void look_for_losses() {
+    next_look_ = std::chrono::steady_clock::now() + kLookInterval;
+    for (const auto& [rank, sender] : senders_)
+      if (!acceptor_->reaches(sender)) end_with("rank " + std::to_string(rank) + " " + kLostWhileJoining);
   }
 
   /// Records the HELLO of a rank. Reports and drops a message that is no HELLO. Refuses a process of another run, and
@@ -69,7 +92,7 @@ class Host {
     try {
       hello = decode_hello(message.bytes);
     } catch (const Error& error) {
-      return notice(foreign_notice(error.what()));
+      return stranger(foreign_notice(error.what()));
     }
     if (const auto reason = run_id_objection(options_.job, hello); !reason.empty())
       return refuse(message.sender, reason);
@@ -77,8 +100,9 @@ class Host {
       return end_with(reason, message.sender);
     const auto name = "rank " + std::to_string(hello.rank);
     if (hello.rank < 1 || hello.rank >= options_.job.world_size)
-      return refuse(message.sender, hello.rank == 0 ? "there is a rank 0 already" : "there is no " + name);
-    if (senders_.contains(hello.rank)) return refuse(message.sender, "there is a " + name + " already");
+      return refuse(message.sender,
+                    hello.rank == 0 ? taken_objection(options_.job, 0) : "there is no " + name + " in this job");
+    if (senders_.contains(hello.rank)) return refuse(message.sender, taken_objection(options_.job, hello.rank));
     const auto reason = difference(options_.agreement, 0, hello.agreement, hello.rank);
     if (!reason.empty()) return end_with(reason, message.sender);
     members_[static_cast<std::size_t>(hello.rank)] = hello.self;
@@ -113,6 +137,10 @@ class Host {
     if (options_.on_notice) options_.on_notice("[rendezvous] " + line);
   }
 
+  void stranger(const std::string& line) const {
+    if (options_.on_stranger) options_.on_stranger("[rendezvous] " + line);
+  }
+
   /// Returns the ranks that are still expected, as `1, 3`.
   std::string expected() const {
     std::string ranks;
@@ -123,58 +151,111 @@ class Host {
 
   const RendezvousOptions& options_;
   const Acceptor::Deadline deadline_;
+  std::chrono::steady_clock::time_point next_look_{};
   std::unique_ptr<Acceptor> acceptor_;
   std::vector<Member> members_;
   std::map<int, std::string> senders_;  // Message::sender of the HELLO, by rank
   std::set<int> arrived_;               // ranks whose current HELLO, the first or the second, has come
 };
 
-/// Receives the next answer of rank 0. Throws Error if rank 0 refuses, answers with another kind than `kind`, or does
-/// not answer before the deadline.
-Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const RendezvousOptions& options,
-                   Answer::Kind kind) {
-  const auto bytes = client.receive(deadline);
-  if (!bytes)
-    throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " does not answer within " +
-                                  seconds(options.limit) +
-                                  (kind == Answer::Kind::welcome ? ", or not all ranks have come" : ""));
-  Answer answer;
-  try {
-    answer = decode_answer(*bytes);
-  } catch (const Error& error) {
-    throw Error("rendezvous",
-                "the process that answers at " + options.job.rendezvous + " is not rank 0 of a job: " + error.what());
-  }
-  if (answer.kind == Answer::Kind::refused) throw Error("rendezvous", answer.reason);
-  if (answer.kind != kind)
-    throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " sent an answer of another kind than expected");
-  return answer;
-}
+/// The side of a rank other than 0: its connection to rank 0.
+class Guest {
+ public:
+  explicit Guest(const RendezvousOptions& options)
+      : options_(options),
+        // Rank 0 gives up at its limit and sends the reason. The deadline here is half a second later, so that the
+        // reason arrives.
+        deadline_(std::chrono::steady_clock::now() + options.limit + std::chrono::milliseconds(500)),
+        hello_(encode(
+            Hello{options.job.run_id, options.job.rank, options.job.world_size, options.agreement, options.self})) {}
 
-/// The side of a rank other than 0 in the rendezvous: sends its HELLO to rank 0 and returns the members of the job.
-std::vector<Member> join(const RendezvousOptions& options, const OnMembers& know) {
-  // Rank 0 gives up at its limit and sends the reason. The deadline here is half a second later, so that the reason
-  // arrives.
-  const auto deadline = std::chrono::steady_clock::now() + options.limit + std::chrono::milliseconds(500);
-  const auto client = connect_to_acceptor("tcp://" + options.job.rendezvous);
-  const auto& job = options.job;
-  const auto hello = encode(Hello{job.run_id, job.rank, job.world_size, options.agreement, options.self});
-  client->send(hello);
-  auto members = next_answer(*client, deadline, options, Answer::Kind::welcome).members;
-  if (members.size() != static_cast<std::size_t>(job.world_size))
-    throw Error("rendezvous", "rank 0 lists " + std::to_string(members.size()) + " members, but the world size is " +
-                                  std::to_string(job.world_size));
-  know(members);
-  client->send(hello);
-  next_answer(*client, deadline, options, Answer::Kind::go);
-  return members;
-}
+  /// Sends the HELLO to rank 0 and returns the members of the job.
+  std::vector<Member> join(const OnMembers& know) {
+    auto members = checked(welcome(), Answer::Kind::welcome).members;
+    const auto world_size = options_.job.world_size;
+    if (members.size() != static_cast<std::size_t>(world_size))
+      throw Error("rendezvous", "rank 0 lists " + std::to_string(members.size()) + " members, but the world size is " +
+                                    std::to_string(world_size));
+    know(members);
+    if (!options_.reaches(0)) {
+      (void)answer_before(std::chrono::steady_clock::now());  // reports that rank 0 has died
+      throw Error("rendezvous", unreachable_objection(0, members[0], options_.job.rank));
+    }
+    client_->send(hello_);
+    const auto go = answer_before(deadline_);
+    if (!go) give_up("does not answer within " + seconds(options_.limit));
+    checked(*go, Answer::Kind::go);
+    return members;
+  }
+
+ private:
+  /// Returns the first answer of rank 0. Connects with the secret as soon as it is found, and again when another one is
+  /// found in its place: the first may be that of an earlier job.
+  std::vector<std::byte> welcome() {
+    constexpr std::chrono::milliseconds kSecretInterval{20};
+    std::optional<Secret> secret;
+    while (std::chrono::steady_clock::now() < deadline_) {
+      const auto newest = options_.secret->find();
+      if (newest && newest != secret) {
+        client_ = connect_to_acceptor("tcp://" + options_.job.rendezvous, *newest, options_.silence_limit);
+        client_->send(hello_);
+        secret = newest;
+      }
+      const auto next_look = std::min(deadline_, std::chrono::steady_clock::now() + kSecretInterval);
+      if (!client_)
+        std::this_thread::sleep_until(next_look);
+      else if (auto answer = answer_before(next_look))
+        return std::move(*answer);
+    }
+    give_up("does not answer within " + seconds(options_.limit) + reason_for_silence());
+  }
+
+  /// Returns the next answer of rank 0, or nothing if none comes before `deadline`. Throws Error if rank 0 is lost.
+  std::optional<std::vector<std::byte>> answer_before(Acceptor::Deadline deadline) {
+    auto answer = client_->receive(deadline);
+    if (!answer && client_->is_cut_off()) give_up(kLostWhileJoining);
+    return answer;
+  }
+
+  std::string reason_for_silence() const {
+    if (!client_)
+      return ": it has not left the secret of the job in " + options_.secret->path() +
+             ", as it does once it listens. If it is on another machine or belongs to another user, give all processes "
+             "--secret-file or " +
+             kSecretVariable;
+    if (client_->was_refused()) return ": a process listens there, but has another secret, or is no rank 0 of a job";
+    return ", or not all ranks have come";
+  }
+
+  [[noreturn]] void give_up(const std::string& why) const {
+    throw Error("rendezvous", "rank 0 at " + options_.job.rendezvous + " " + why);
+  }
+
+  /// Decodes an answer of rank 0. Throws Error if it is a refusal or of another kind than `kind`.
+  Answer checked(std::span<const std::byte> bytes, Answer::Kind kind) const {
+    Answer answer;
+    try {
+      answer = decode_answer(bytes);
+    } catch (const Error& error) {
+      throw Error("rendezvous", "the process that answers at " + options_.job.rendezvous +
+                                    " is not rank 0 of a job: " + error.what());
+    }
+    if (answer.kind == Answer::Kind::refused) throw Error("rendezvous", answer.reason);
+    if (answer.kind != kind) give_up("sent an answer of another kind than expected");
+    return answer;
+  }
+
+  const RendezvousOptions& options_;
+  const Acceptor::Deadline deadline_;
+  const std::vector<std::byte> hello_;
+  std::unique_ptr<AcceptorClient> client_;
+};
 
 }  // namespace
 
 std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know) {
   if (options.job.world_size == 1) return {options.self};
-  return options.job.rank == 0 ? Host(options).gather(know) : join(options, know);
+  return options.job.rank == 0 ? Host(options).gather(know) : Guest(options).join(know);
 }
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 
 #include "troupe/transport/endpoint.hpp"
 #include "troupe/transport/job/job.hpp"
+#include "troupe/transport/membership/job_secret.hpp"
 
 namespace troupe {
 
@@ -27,23 +28,33 @@ struct RendezvousOptions {
   Job job;
   Agreement agreement;
   Member self;
-  /// At rank 0: the address tcp://address:port at which rank 0 accepts the other ranks.
-  std::string bind;
+  /// At rank 0: the addresses tcp://address:port at which rank 0 accepts the other ranks.
+  std::vector<std::string> bind;
+  /// The secret of the job. Must outlive the rendezvous.
+  JobSecret* secret = nullptr;
+  /// Returns whether this process can connect to the addresses of a member, after it has passed the members to `know`.
+  /// Rank 0 calls it for every other rank, and another rank for rank 0.
+  std::function<bool(int rank)> reaches = [](int) { return true; };
   /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
-  /// Called with one line about each process that is refused, because it does not belong to the job or its rank is
-  /// taken or does not exist, and about each message that is no HELLO.
+  /// A process that has come and is silent for longer than this, while it waits for the others, is lost.
+  std::chrono::milliseconds silence_limit{2'500};
+  /// Called with one line about each process with the secret that is refused, because its rank is taken or does not
+  /// exist, or its run id differs.
   std::function<void(const std::string& line)> on_notice = {};
+  /// Called with one line about each connection without the secret, and about each message that is no HELLO.
+  std::function<void(const std::string& line)> on_stranger = {};
 };
 
 using OnMembers = std::function<void(const std::vector<Member>&)>;
 
 /// Exchanges the members of a job between all its processes. Every other rank sends rank 0 a HELLO with its member,
 /// which rank 0 checks. When all ranks have sent one, rank 0 answers with the members. Each rank passes the members to
-/// `know`, and confirms them to rank 0 by sending its HELLO again. Returns the members by rank when all ranks have
+/// `know`, and confirms them to rank 0 by sending its HELLO again. Before that, every rank connects to rank 0, and
+/// after that rank 0 to every rank, at the addresses of the members. Returns the members by rank when all ranks have
 /// confirmed; a job of one process returns at once without calling `know`. Throws Error if the processes differ (with
-/// the first difference), if a rank does not come within the limit, or if rank 0 refuses this process or does not
-/// answer.
+/// the first difference), if a rank does not come within the limit or cannot be reached, if a rank that has come dies
+/// or falls silent before all have come, or if rank 0 refuses this process or does not answer.
 std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know);
 
 }  // namespace troupe

@@ -3,32 +3,30 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/secret.hpp"
 
 namespace troupe {
 
 namespace {
 
 constexpr std::uint32_t kMagic = 0x48505254;  // "TRPH"
-constexpr std::uint16_t kVersion = 2;
+constexpr std::uint16_t kVersion = 3;
 constexpr std::size_t kNameLimit = 256;
 constexpr std::size_t kValueLimit = 4'096;
 constexpr std::size_t kReasonLimit = 8'192;
 constexpr std::uint32_t kMaxEntries = 256;
 
 void write(ByteWriter& writer, const EndpointAddress& address) {
-  for (const auto* text : {&address.tcp, &address.ipc, &address.identity, &address.host})
+  for (const auto* text : {&address.tcp, &address.ipc, &address.identity, &address.key, &address.host})
     writer.put_text(*text, kNameLimit);
   writer.put(address.pid);
-  writer.put(address.probe_address);
-  writer.put(address.probe_value);
 }
 
 EndpointAddress read_address(ByteReader& reader) {
   EndpointAddress address;
-  for (auto* text : {&address.tcp, &address.ipc, &address.identity, &address.host}) *text = reader.get_text(kNameLimit);
+  for (auto* text : {&address.tcp, &address.ipc, &address.identity, &address.key, &address.host})
+    *text = reader.get_text(kNameLimit);
   address.pid = reader.get<std::int64_t>();
-  address.probe_address = reader.get<std::uint64_t>();
-  address.probe_value = reader.get<std::uint64_t>();
   return address;
 }
 
@@ -120,20 +118,21 @@ Answer decode_answer(std::span<const std::byte> bytes) {
 std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank) {
   const auto on = [](int rank) { return " on rank " + std::to_string(rank); };
   for (std::size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i) {
-    if (i >= mine.size()) return "'" + theirs[i].first + "' is known only" + on(their_rank);
+    if (i >= mine.size()) return "'" + printable(theirs[i].first) + "' is known only" + on(their_rank);
     if (i >= theirs.size()) return "'" + mine[i].first + "' is known only" + on(my_rank);
     const auto& [name, value] = mine[i];
     if (name != theirs[i].first)
-      return "'" + name + "'" + on(my_rank) + " is '" + theirs[i].first + "'" + on(their_rank);
+      return "'" + name + "'" + on(my_rank) + " is '" + printable(theirs[i].first) + "'" + on(their_rank);
     if (value != theirs[i].second)
-      return name + " is " + theirs[i].second + on(their_rank) + " but " + value + on(my_rank);
+      return name + " is " + printable(theirs[i].second) + on(their_rank) + " but " + printable(value) + on(my_rank);
   }
   return {};
 }
 
 std::string run_id_objection(const Job& job, const Hello& hello) {
   if (hello.run_id == job.run_id) return {};
-  return "rank " + std::to_string(hello.rank) + " belongs to run '" + hello.run_id + "', this is '" + job.run_id + "'";
+  return "rank " + std::to_string(hello.rank) + " belongs to run '" + printable(hello.run_id) + "', this is '" +
+         printable(job.run_id) + "'";
 }
 
 std::string world_size_objection(const Job& job, const Hello& hello) {
@@ -142,8 +141,19 @@ std::string world_size_objection(const Job& job, const Hello& hello) {
          std::to_string(job.world_size) + " on rank 0";
 }
 
+std::string taken_objection(const Job& job, int rank) {
+  return "there is a rank " + std::to_string(rank) + " already at " + job.rendezvous +
+         "; if two jobs meet there, give each an address or a run id of its own";
+}
+
+std::string unreachable_objection(int rank, const Member& member, int from_rank) {
+  return "rank " + std::to_string(rank) + " listens at " + printable(member.control.tcp) +
+         ", but cannot be reached there from rank " + std::to_string(from_rank) +
+         ": check the addresses of --bind, and firewalls";
+}
+
 std::string foreign_notice(const std::string& reason) {
-  return "a process that does not belong to the job has connected: " + reason;
+  return "a process that does not belong to the job has connected: " + printable(reason);
 }
 
 }  // namespace troupe

@@ -54,6 +54,10 @@ std::string difference(const Agreement& mine, int my_rank, const Agreement& thei
 /// world_size_objection() if the world size differs; both return an empty text if it is equal.
 std::string run_id_objection(const Job& job, const Hello& hello);
 std::string world_size_objection(const Job& job, const Hello& hello);
+/// Returns an error text that the rank of a process belongs to another process.
+std::string taken_objection(const Job& job, int rank);
+/// Returns an error text that rank `from_rank` cannot connect to the addresses of rank `rank`.
+std::string unreachable_objection(int rank, const Member& member, int from_rank);
 /// Returns the text of a notice that a process has sent a message which is no HELLO. `reason` is the error of
 /// decode_hello().
 std::string foreign_notice(const std::string& reason);

@@ -8,6 +8,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe::mpi {
 
@@ -43,6 +44,7 @@ MpiThread& MpiThread::instance() {
 MpiThread::MpiThread() {
   std::promise<void> initialized;
   auto ready = initialized.get_future();
+  const SignalsBlocked blocked;
   thread_ = std::thread([this, &initialized] {
     try {
       initialize();

@@ -1,8 +1,11 @@
 #include "troupe/transport/acceptor.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <utility>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/zeromq/security.hpp"
 #include "troupe/transport/zeromq/socket.hpp"
 
 namespace troupe {
@@ -11,10 +14,18 @@ namespace {
 
 using namespace zeromq;
 
-bool wait_for_message(zmq::socket_t& socket, Acceptor::Deadline deadline) {
+/// The purpose for which the keys of both ends are derived from the secret. Both use one key pair: the secret key
+/// proves to each end that the other one knows the secret.
+constexpr const char* kPurpose = "rendezvous";
+
+std::chrono::milliseconds time_until(Acceptor::Deadline deadline) {
   const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLIN, 0};
-  return zmq::poll(&item, 1, std::max(remaining, std::chrono::milliseconds(0))) > 0;
+  return std::max(remaining, std::chrono::milliseconds(0));
+}
+
+bool is_handshake_failure(int event) {
+  return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL ||
+         event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 }
 
 std::vector<std::byte> copied(std::span<const std::byte> bytes) {
@@ -23,72 +34,152 @@ std::vector<std::byte> copied(std::span<const std::byte> bytes) {
 
 class ZeroMqAcceptor final : public Acceptor {
  public:
-  explicit ZeroMqAcceptor(const std::string& address) : context_(make_context()), socket_(make_receiver(context_)) {
+  ZeroMqAcceptor(const std::vector<std::string>& addresses, const Secret& secret,
+                 std::chrono::milliseconds silence_limit, std::function<void(const std::string& line)> on_stranger)
+      : keys_(keys_of(secret.key_for(kPurpose))),
+        on_stranger_(std::move(on_stranger)),
+        context_(make_context()),
+        authenticator_(context_, [this](const Authenticator::Proof& proof) { return proof.key == keys_.public_key; }),
+        socket_(make_receiver(context_)),
+        monitor_(watch(context_, socket_, "acceptor")) {
+    encrypt_server(socket_, keys_);
+    keep_alive(socket_, silence_limit);
+    socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxAcceptedBytes + kEncryptionBytes));
+    for (const auto& address : addresses) bind(address);
+  }
+  ~ZeroMqAcceptor() override { zmq_socket_monitor(socket_.handle(), nullptr, 0); }
+
+  std::optional<Message> receive(Deadline deadline) override {
+    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                       {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0},
+                                       {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
+    while (true) {
+      authenticator_.answer();
+      report_strangers();
+      zmq::message_t sender;
+      if (try_receive(socket_, sender)) {
+        const auto parts = receive_rest(socket_, sender.more());
+        return Message{sender.to_string(), parts.size() == 1 ? copied(bytes_of(parts[0])) : std::vector<std::byte>{}};
+      }
+      if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+      poll_items(items, time_until(deadline));
+    }
+  }
+
+  void answer(const std::string& sender, std::span<const std::byte> bytes) override { (void)send(sender, bytes); }
+  bool reaches(const std::string& sender) override { return send(sender, {}); }
+
+ private:
+  /// Returns false if the sender has disconnected.
+  bool send(const std::string& sender, std::span<const std::byte> bytes) {
+    try {
+      zmq::message_t to(sender.data(), sender.size()), message(bytes.data(), bytes.size());
+      if (try_send(socket_, to, zmq::send_flags::sndmore)) (void)try_send(socket_, message, zmq::send_flags::none);
+      return true;
+    } catch (const zmq::error_t& error) {
+      return error.num() != EHOSTUNREACH;
+    }
+  }
+
+  void bind(const std::string& address) {
     try {
       socket_.bind(address);
     } catch (const zmq::error_t& error) {
-      throw Error("rendezvous", address + " cannot be bound: " + error.what());
+      throw Error("rendezvous", address + " cannot be bound: " + error.what() +
+                                    (error.num() == EADDRINUSE ? "; another job or program listens there: give this "
+                                                                 "job an address and a port of its own"
+                                                               : ""));
     }
   }
 
-  std::optional<Message> receive(Deadline deadline) override {
-    if (!wait_for_message(socket_, deadline)) return std::nullopt;
-    zmq::message_t sender;
-    (void)socket_.recv(sender);
-    const auto parts = receive_rest(socket_, sender.more());
-    return Message{sender.to_string(), parts.size() == 1 ? copied(bytes_of(parts[0])) : std::vector<std::byte>{}};
+  void report_strangers() {
+    while (const auto event = next_event(monitor_))
+      if (is_handshake_failure(*event) && on_stranger_)
+        on_stranger_("a process without the secret of the job has connected; ignored");
   }
 
-  void answer(const std::string& sender, std::span<const std::byte> bytes) override {
-    try {
-      zmq::message_t to(sender.data(), sender.size());
-      if (!socket_.send(to, zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return;
-      (void)socket_.send(zmq::message_t(bytes.data(), bytes.size()), zmq::send_flags::dontwait);
-    } catch (const zmq::error_t&) {
-      // The sender has disconnected, so it gets no answer.
-    }
-  }
-
- private:
+  const CurveKeys keys_;
+  const std::function<void(const std::string& line)> on_stranger_;
   zmq::context_t context_;
+  Authenticator authenticator_;
   zmq::socket_t socket_;
+  zmq::socket_t monitor_;
 };
 
 class ZeroMqClient final : public AcceptorClient {
  public:
-  explicit ZeroMqClient(const std::string& address) : context_(make_context()), socket_(make_client(context_)) {
+  ZeroMqClient(const std::string& address, const Secret& secret, std::chrono::milliseconds silence_limit)
+      : context_(make_context()), socket_(make_client(context_)), monitor_(watch(context_, socket_, "client")) {
+    const auto keys = keys_of(secret.key_for(kPurpose));
+    encrypt_client(socket_, keys, keys.public_key);
+    keep_alive(socket_, silence_limit);
     try {
       socket_.connect(address);
     } catch (const zmq::error_t& error) {
       throw Error("rendezvous", address + " is no address: " + error.what());
     }
   }
+  ~ZeroMqClient() override { zmq_socket_monitor(socket_.handle(), nullptr, 0); }
 
   void send(std::span<const std::byte> bytes) override {
-    (void)socket_.send(zmq::message_t(bytes.data(), bytes.size()), zmq::send_flags::dontwait);
+    if (bytes.size() > kMaxAcceptedBytes)
+      throw Error("rendezvous", "the options that must be equal in all processes take " + std::to_string(bytes.size()) +
+                                    " bytes, more than the limit of " + std::to_string(kMaxAcceptedBytes));
+    zmq::message_t message(bytes.data(), bytes.size());
+    (void)try_send(socket_, message, zmq::send_flags::none);
   }
 
   std::optional<std::vector<std::byte>> receive(Acceptor::Deadline deadline) override {
-    if (!wait_for_message(socket_, deadline)) return std::nullopt;
-    zmq::message_t first;
-    (void)socket_.recv(first);
-    receive_rest(socket_, first.more());
-    return copied(bytes_of(first));
+    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
+    while (true) {
+      // Read before the messages: an answer that arrived before the end of the connection counts.
+      note_events();
+      if (auto answer = next_answer()) return answer;
+      if (cut_off_ || std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+      poll_items(items, time_until(deadline));
+    }
   }
 
+  bool was_refused() const override { return refused_; }
+  bool is_cut_off() const override { return cut_off_; }
+
  private:
+  void note_events() {
+    while (const auto event = next_event(monitor_)) {
+      // Before the handshake, a disconnect only ends an attempt to connect, and ZeroMQ makes another.
+      cut_off_ = cut_off_ || (connected_ && *event == ZMQ_EVENT_DISCONNECTED);
+      connected_ = connected_ || *event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+      refused_ = refused_ || is_handshake_failure(*event);
+    }
+  }
+
+  /// Returns the next message that is not empty, or nothing. Does not wait.
+  std::optional<std::vector<std::byte>> next_answer() {
+    zmq::message_t first;
+    while (try_receive(socket_, first)) {
+      receive_rest(socket_, first.more());
+      if (first.size() > 0) return copied(bytes_of(first));
+    }
+    return std::nullopt;
+  }
+
   zmq::context_t context_;
   zmq::socket_t socket_;
+  zmq::socket_t monitor_;
+  bool connected_ = false, refused_ = false, cut_off_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Acceptor> make_acceptor(const std::string& address) {
-  return std::make_unique<ZeroMqAcceptor>(address);
+std::unique_ptr<Acceptor> make_acceptor(const std::vector<std::string>& addresses, const Secret& secret,
+                                        std::chrono::milliseconds silence_limit,
+                                        std::function<void(const std::string& line)> on_stranger) {
+  return std::make_unique<ZeroMqAcceptor>(addresses, secret, silence_limit, std::move(on_stranger));
 }
 
-std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address) {
-  return std::make_unique<ZeroMqClient>(address);
+std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address, const Secret& secret,
+                                                    std::chrono::milliseconds silence_limit) {
+  return std::make_unique<ZeroMqClient>(address, secret, silence_limit);
 }
 
 }  // namespace troupe

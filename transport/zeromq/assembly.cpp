@@ -37,7 +37,8 @@ class RemotePayload final : public IncomingPayload {
     expect_within(offset, to.size());
     if (const auto cause = connection_->failure()) throw PayloadWithdrawn(cause->what);
     if (!to.empty())
-      read_memory(connection_->pid(), header_.address + offset, to, {header_.guard_address, header_.checksum});
+      read_memory(connection_->readable_process(), header_.address + offset, to,
+                  {header_.guard_address, header_.checksum});
   }
 
  private:
@@ -57,6 +58,8 @@ std::optional<IncomingFrame> Assembly::begin(const PacketStart& start, zmq::mess
   const auto decoded = decode_header(*start.frame, max_payload_bytes_);
   if (header.first != header.sequence || header.offset != 0)
     throw Error("link", "a frame does not begin with its first byte");
+  if (header.address != 0 && connection_->readable_process() == 0)
+    throw Error("link", "a frame refers to memory that this process cannot read");
   if (header.address != 0)
     return IncomingFrame{decoded.header, std::make_unique<RemotePayload>(decoded.payload, connection_, header)};
   if (header.bytes == decoded.payload_bytes())

@@ -1,5 +1,7 @@
 #include "troupe/transport/zeromq/connection.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <thread>
@@ -31,21 +33,30 @@ zmq::message_t message_of(const Frame& frame, std::size_t offset, std::size_t by
   return message;
 }
 
-}  // namespace
-
-FailurePtr connection_failure(const std::string& why) {
-  return std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + why});
+std::uint64_t random_nonce() {
+  std::uint64_t nonce = 0;
+  while (nonce == 0)
+    if (getentropy(&nonce, sizeof nonce) != 0) throw Error("endpoint", "the kernel gives no random bytes");
+  return nonce;
 }
 
-Connection::Connection(zmq::context_t& context, const std::string& own_identity, int peer,
-                       const EndpointAddress& address, bool same_host)
+}  // namespace
+
+FailurePtr connection_failure(const std::string& why, int process) {
+  return std::make_shared<Failure>(Failure{.rank = process, .kind = FailureKind::part_died, .what = "[link] " + why});
+}
+
+Connection::Connection(zmq::context_t& context, const OwnEnd& own, int peer, const EndpointAddress& address,
+                       bool same_host)
     : peer_(peer),
-      pid_(address.pid),
-      socket_(make_sender(context, own_identity)),
+      nonce_(own.read_in_place && same_host && !address.ipc.empty() ? random_nonce() : 0),
+      socket_(make_sender(context, own.identity)),
       monitor_(watch(context, socket_, "peer-" + address.identity)) {
-  const bool can_read = same_host && can_read_memory(address);
-  queue_.emplace(std::pair{Frame::kUrgent - 1, order_++},
-                 Outgoing{{.type = PacketType::introduction, .can_read_memory = can_read}});
+  if (own.keys)
+    encrypt_client(socket_, *own.keys, address.key);
+  else
+    show_token(socket_, own.identity, token_of(address.key, own.identity));
+  queue_control({.type = PacketType::introduction, .checksum = nonce_});
   socket_.connect(same_host && !address.ipc.empty() ? address.ipc : address.tcp);
 }
 
@@ -128,8 +139,8 @@ bool Connection::send_packet(PacketStart start, zmq::message_t bytes) {
   start.header.acknowledged = received_;
   const auto encoded = encode(start);
   zmq::message_t first(encoded.data(), encoded.size());
-  if (!socket_.send(first, zmq::send_flags::dontwait | zmq::send_flags::sndmore)) return false;
-  (void)socket_.send(bytes, zmq::send_flags::dontwait);
+  if (!try_send(socket_, first, zmq::send_flags::sndmore)) return false;
+  (void)try_send(socket_, bytes, zmq::send_flags::none);
   received_acknowledged_ = received_;
   if (start.header.sequence > 0) sent_ = start.header.sequence;
   return true;
@@ -140,7 +151,25 @@ void Connection::acknowledge() {
   send_packet({}, {});
 }
 
-void Connection::note_received(const PacketHeader& header) {
+void Connection::queue_control(const PacketHeader& header) {
+  // Control packets go before frames, and keep their order.
+  queue_.emplace(std::pair{Frame::kUrgent - 1, order_++}, Outgoing{header});
+}
+
+void Connection::write_nonce(std::uint64_t nonce) {
+  if (nonce == 0 || nonce_ == 0) return;
+  allow_memory_reads();
+  peer_nonce_ = nonce;
+  queue_control({.type = PacketType::nonce_written, .address = reinterpret_cast<std::uintptr_t>(&peer_nonce_)});
+}
+
+void Connection::look_for_nonce(std::uint64_t address, std::optional<std::int64_t> sender) {
+  if (nonce_ == 0 || !sender || !has_nonce(*sender, address, nonce_)) return;
+  readable_process_ = *sender;
+  queue_control({.type = PacketType::memory_readable});
+}
+
+void Connection::note_received(const PacketHeader& header, std::optional<std::int64_t> sender) {
   std::lock_guard lock(mutex_);
   if (header.acknowledged < acknowledged_ || header.acknowledged > sent_)
     throw Error("link", "packet " + std::to_string(header.acknowledged) + " is acknowledged, but " +
@@ -153,7 +182,9 @@ void Connection::note_received(const PacketHeader& header) {
       throw Error("link", "the first packet, and no other, is an introduction");
     ++received_;
   }
-  if (header.type == PacketType::introduction) peer_reads_memory_ = header.can_read_memory;
+  if (header.type == PacketType::introduction) write_nonce(header.checksum);
+  if (header.type == PacketType::nonce_written) look_for_nonce(header.address, sender);
+  if (header.type == PacketType::memory_readable) peer_reads_memory_ = peer_nonce_ != 0;
   if (header.type == PacketType::payload_read) offers_.erase(header.first);
   pump();
   // Acknowledges after every kWindow / 2 packets, so that the peer does not reach its limit of kWindow unacknowledged
@@ -161,7 +192,16 @@ void Connection::note_received(const PacketHeader& header) {
   if (received_ - received_acknowledged_ >= kWindow / 2) acknowledge();
 }
 
-void Connection::poll(bool idle) {
+void Connection::beat() {
+  std::lock_guard lock(mutex_);
+  if (!failure_ && connected_ && sent_ > 0) send_packet({}, {});
+}
+
+FailurePtr Connection::poll(bool idle) {
+  const auto lose = [this](const std::string& why) {
+    const auto cause = connection_failure(why, peer_);
+    return fail(cause) ? cause : nullptr;
+  };
   while (const auto event = next_event(monitor_)) {
     if (*event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
@@ -172,16 +212,16 @@ void Connection::poll(bool idle) {
       // Before the handshake, a disconnect only ends an attempt to connect, and ZeroMQ makes another.
       if (!connected_) continue;
       lock.unlock();
-      return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
+      return lose("the connection to process " + std::to_string(peer_) + " has ended");
     } else if (*event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
-      return fail(connection_failure("process " + std::to_string(peer_) +
-                                     ", which has sent packets, refuses every connection"));
+      return lose("process " + std::to_string(peer_) + ", which has sent packets, refuses every connection");
     }
   }
   std::lock_guard lock(mutex_);
-  if (failure_) return;
+  if (failure_) return nullptr;
   pump();
   if (idle) acknowledge();
+  return nullptr;
 }
 
 bool Connection::note_refusal() {
@@ -204,21 +244,27 @@ void Connection::send_given_up() {
   send_packet({{.type = PacketType::given_up}}, {});
 }
 
-void Connection::fail(const FailurePtr& cause) {
+bool Connection::fail(const FailurePtr& cause) {
   // Declared before the lock, so that the payloads are released after it is unlocked: code that a release runs may send
   // on this connection.
   std::map<std::uint64_t, SharedPayload> offers;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue;
   std::lock_guard lock(mutex_);
-  if (failure_) return;
+  if (failure_) return false;
   failure_ = cause;
   offers.swap(offers_);
   queue.swap(queue_);
+  return true;
 }
 
 FailurePtr Connection::failure() const {
   std::lock_guard lock(mutex_);
   return failure_;
+}
+
+bool Connection::connected() const {
+  std::lock_guard lock(mutex_);
+  return connected_ && !failure_;
 }
 
 bool Connection::drained() const {

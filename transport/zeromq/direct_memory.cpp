@@ -7,25 +7,15 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <random>
 
 #include "troupe/transport/payload.hpp"
 
 namespace troupe::zeromq {
 
 namespace {
-
-/// Returns the probe: a random number in the memory of this process. Other processes receive its address and value; a
-/// process that reads this value at this address can read the memory of this process.
-std::uint64_t& probe() {
-  static std::uint64_t value = [] {
-    std::random_device random;
-    return std::uint64_t{random()} << 32 | random();
-  }();
-  return value;
-}
 
 std::string name_space(const char* kind) {
   struct stat status {};
@@ -54,26 +44,36 @@ std::string host_identity() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   std::getline(file, boot);
-  return boot + "/" + name_space("net") + "/" + name_space("pid");
+  return boot + "/" + name_space("net") + "/" + name_space("pid") + "/" + std::to_string(geteuid());
 }
 
-void offer_memory(EndpointAddress& address) {
+void allow_memory_reads() {
 #ifdef PR_SET_PTRACER
-  // Exempts this process from Yama, which restricts reads of the memory of other processes. On kernels without Yama
-  // prctl() fails without effect, and processes of one user can read each other's memory anyway.
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  static const bool done = [] {
+    int scope = 0;
+    std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+    // 1 restricts reads to ancestors. Larger values also forbid the exemption.
+    return scope == 1 && prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) == 0;
+  }();
+  (void)done;
 #endif
-  address.pid = getpid();
-  address.probe_address = reinterpret_cast<std::uintptr_t>(&probe());
-  address.probe_value = probe();
 }
 
-bool can_read_memory(const EndpointAddress& address) {
+std::optional<std::int64_t> sending_process(const zmq::message_t& message) {
+  const char* const sender = zmq_msg_gets(message.handle(), "Peer-Address");
+  unsigned user = 0, group = 0;
+  long pid = 0;
+  // ZeroMQ appends user, group and process of SO_PEERCRED to the name of a sender over ipc. A sender over TCP has an
+  // address without colons.
+  if (sender == nullptr || std::sscanf(sender, "localhost:%u:%u:%ld", &user, &group, &pid) != 3) return std::nullopt;
+  return user == geteuid() && pid > 0 ? std::optional<std::int64_t>(pid) : std::nullopt;
+}
+
+bool has_nonce(std::int64_t pid, std::uint64_t address, std::uint64_t nonce) {
   std::uint64_t value = 0;
   const iovec to{&value, sizeof value};
-  const iovec from{pointer(address.probe_address), sizeof value};
-  return process_vm_readv(static_cast<pid_t>(address.pid), &to, 1, &from, 1, 0) == sizeof value &&
-         value == address.probe_value;
+  const iovec from{pointer(address), sizeof value};
+  return process_vm_readv(static_cast<pid_t>(pid), &to, 1, &from, 1, 0) == sizeof value && value == nonce;
 }
 
 void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, const RemoteGuard& guard) {

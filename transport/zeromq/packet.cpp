@@ -13,7 +13,7 @@ namespace troupe::zeromq {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x4B505254;  // "TRPK"
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kVersion = 2;
 constexpr auto kLastType = PacketType::acknowledgement;
 
 [[noreturn]] void refuse(const std::string& problem) {
@@ -26,8 +26,7 @@ PacketHeader read_fields(ByteReader& reader) {
   if (type > static_cast<std::uint8_t>(kLastType)) refuse("type " + std::to_string(type) + " is unknown");
   header.type = static_cast<PacketType>(type);
   const auto flags = reader.get<std::uint8_t>();
-  if (flags > 1) refuse("flags " + std::to_string(flags) + " are unknown");
-  header.can_read_memory = flags == 1;
+  if (flags != 0) refuse("flags " + std::to_string(flags) + " are unknown");
   for (auto* field : {&header.channel, &header.sequence, &header.acknowledged, &header.first, &header.offset,
                       &header.bytes, &header.address, &header.guard_address, &header.checksum})
     *field = reader.get<std::uint64_t>();
@@ -40,6 +39,10 @@ void check_fields(const PacketHeader& header) {
   if (!has_bytes && header.bytes != 0) refuse("a packet of this type has no bytes, but its header announces some");
   const bool counts = header.type != PacketType::acknowledgement && header.type != PacketType::given_up;
   if (counts != (header.sequence > 0)) refuse("sequence " + std::to_string(header.sequence) + " does not fit the type");
+  if (header.type == PacketType::nonce_written) {
+    if (header.address == 0 || header.guard_address != 0) refuse("a nonce has one address");
+    return;
+  }
   if (header.type != PacketType::frame && (header.address != 0 || header.guard_address != 0))
     refuse("a packet of this type has no address, but its header has one");
   if ((header.address != 0) != (header.guard_address != 0) || (header.address != 0 && header.bytes != 0))
@@ -58,7 +61,7 @@ std::vector<std::byte> encode(const PacketStart& start) {
   writer.put(kMagic);
   writer.put(kVersion);
   writer.put(static_cast<std::uint8_t>(header.type));
-  writer.put(static_cast<std::uint8_t>(header.can_read_memory ? 1 : 0));
+  writer.put(std::uint8_t{0});  // flags
   for (const auto field : {header.channel, header.sequence, header.acknowledged, header.first, header.offset,
                            header.bytes, header.address, header.guard_address, header.checksum})
     writer.put(field);

@@ -13,7 +13,9 @@ namespace troupe::zeromq {
 /// The kinds of packets between two processes. A packet is a ZeroMQ message of exactly two parts: a header, and bytes
 /// that may be empty.
 enum class PacketType : std::uint8_t {
-  introduction,     ///< the first packet; `can_read_memory` tells whether the sender can read the receiver's memory
+  introduction,     ///< the first packet; `checksum` is a nonce that the receiver writes into its memory, or 0
+  nonce_written,    ///< the sender has written the receiver's nonce at `address` of its memory
+  memory_readable,  ///< the sender has found its nonce there: it can read payloads in the receiver's memory
   frame,            ///< begins a frame: header and first bytes, or no bytes if the receiver reads them in place
   chunk,            ///< further bytes of a frame
   payload_read,     ///< the sender of this packet has read, or dropped, a payload in the memory of the receiver
@@ -25,7 +27,6 @@ enum class PacketType : std::uint8_t {
 /// The fields of a packet. Unused fields are 0.
 struct PacketHeader {
   PacketType type = PacketType::acknowledgement;
-  bool can_read_memory = false;
   /// The number of the link: the hash of its name.
   std::uint64_t channel = 0;
   /// The number, from 1, of this packet among those from its sender. Packets of the types `acknowledgement` and
@@ -40,11 +41,12 @@ struct PacketHeader {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   /// The address, in the sender's memory, of a payload that the receiver reads in place, and the address of the word of
-  /// the payload's guard. Both are 0 for other payloads.
+  /// the payload's guard. Both are 0 for other payloads. In a packet of type `nonce_written`, `address` is that of the
+  /// receiver's nonce.
   std::uint64_t address = 0;
   std::uint64_t guard_address = 0;
   /// The xxh3 hash, 64 bits, of the packet's bytes. For a payload that is read in place: the value of the guard's word
-  /// while the payload is valid.
+  /// while the payload is valid. In an introduction: the sender's nonce.
   std::uint64_t checksum = 0;
 
   bool operator==(const PacketHeader&) const = default;

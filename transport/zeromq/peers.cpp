@@ -4,12 +4,14 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/transport/descriptors.hpp"
 
 namespace troupe::zeromq {
 
 namespace {
 
-/// A link over a connection that it shares with the other links to the same peer. The destructor closes the link.
+/// A link over a connection that it shares with the other links to the same peer. The destructor closes the link. The
+/// connection is null if the peer has failed before there was one.
 class ChannelLink final : public Link {
  public:
   ChannelLink(std::shared_ptr<Connection> connection, std::shared_ptr<Channel> channel, std::uint64_t id)
@@ -19,14 +21,16 @@ class ChannelLink final : public Link {
     close();
   }
 
-  bool send(const Frame& frame) override { return !channel_->is_closed() && connection_->send(id_, frame); }
+  bool send(const Frame& frame) override {
+    return connection_ && !channel_->is_closed() && connection_->send(id_, frame);
+  }
   std::optional<IncomingFrame> receive() override { return channel_->receive(); }
   void on_ready(OnReady callback) override { channel_->on_ready(std::move(callback)); }
   void close() override {
     if (channel_->is_closed()) return;
     const bool open = channel_->failure() == nullptr;
     channel_->close();
-    if (open) connection_->close_channel(id_);
+    if (open && connection_) connection_->close_channel(id_);
   }
   FailurePtr failure() const override { return channel_->failure(); }
 
@@ -140,6 +144,22 @@ std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   return std::make_shared<ChannelLink>(peer.connection, find_or_make_channel(peer, id), id);
 }
 
+bool Peers::has_key(const std::string& key) {
+  std::lock_guard lock(mutex_);
+  return std::ranges::any_of(peers_, [&](const auto& entry) { return entry.second->address.key == key; });
+}
+
+std::shared_ptr<Connection> Peers::connection(Peer& peer) {
+  std::lock_guard lock(mutex_);
+  connect(peer);
+  return peer.connection;
+}
+
+bool Peers::has_failed(const Peer& peer) {
+  std::lock_guard lock(mutex_);
+  return failure_of(peer) != nullptr;
+}
+
 Peer* Peers::find(int number) {
   std::lock_guard lock(mutex_);
   const auto entry = peers_.find(number);
@@ -149,9 +169,7 @@ Peer* Peers::find(int number) {
 Peer* Peers::sender(const std::string& identity) {
   std::lock_guard lock(mutex_);
   const auto entry = by_identity_.find(identity);
-  if (entry == by_identity_.end()) return nullptr;
-  connect(*entry->second);
-  return entry->second;
+  return entry != by_identity_.end() ? entry->second : nullptr;
 }
 
 std::shared_ptr<Channel> Peers::channel(Peer& peer, std::uint64_t id) {
@@ -162,14 +180,19 @@ std::shared_ptr<Channel> Peers::channel(Peer& peer, std::uint64_t id) {
 std::shared_ptr<Channel>& Peers::find_or_make_channel(Peer& peer, std::uint64_t id) {
   auto& channel = peer.channels[id];
   if (!channel) channel = std::make_shared<Channel>(options_.max_unreceived_bytes);
-  if (peer.connection->failure()) channel->fail(peer.connection->failure());
+  if (const auto cause = failure_of(peer)) channel->fail(cause);
   return channel;
 }
 
+FailurePtr Peers::failure_of(const Peer& peer) {
+  return peer.failure || !peer.connection ? peer.failure : peer.connection->failure();
+}
+
 void Peers::connect(Peer& peer) {
-  if (peer.connection) return;
-  const bool same_host = options_.same_host && peer.address.host == address_.host;
-  peer.connection = std::make_shared<Connection>(context_, address_.identity, peer.number, peer.address, same_host);
+  if (peer.connection || peer.failure) return;
+  // Two sockets with the two ends of a monitor, and the descriptors of both directions to the peer.
+  require_descriptors(6, "endpoint", "a connection to process " + std::to_string(peer.number));
+  peer.connection = std::make_shared<Connection>(context_, own_, peer.number, peer.address, is_near(peer.address));
   peer.assembly =
       std::make_unique<Assembly>(peer.connection, options_.max_payload_bytes, options_.max_unreceived_bytes);
   on_connection_();
@@ -199,8 +222,7 @@ void Peers::fail(Peer& peer, const FailurePtr& cause) {
   std::vector<std::shared_ptr<Channel>> channels;
   {
     std::lock_guard lock(mutex_);
-    // Connects if there was no connection, so that links made later find a failed connection and fail, too.
-    connect(peer);
+    if (!peer.failure) peer.failure = cause;
     connection = peer.connection;
     for (auto& [id, channel] : peer.channels) channels.push_back(channel);
   }
@@ -209,9 +231,15 @@ void Peers::fail(Peer& peer, const FailurePtr& cause) {
 }
 
 void Peers::end(const FailurePtr& cause) {
-  for (auto* peer : connected()) {
+  std::vector<Peer*> all;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [number, peer] : peers_) all.push_back(peer.get());
+    for (auto& peer : replaced_) all.push_back(peer.get());
+  }
+  for (auto* peer : all) {
     fail(*peer, cause);
-    peer->connection->shut();
+    if (peer->connection) peer->connection->shut();
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -51,12 +52,15 @@ class Channel {
 };
 
 /// Another endpoint, the connection to it, and the channels of the links over this connection. `connection` and
-/// `assembly` are null before the first use of the peer. The mutex of Peers guards all members but `assembly`.
+/// `assembly` are null before the first use of the peer. The mutex of Peers guards all members but `assembly` and
+/// `silence`, which the I/O thread alone uses.
 struct Peer {
   int number = 0;
   EndpointAddress address;
   std::shared_ptr<Connection> connection;
-  std::unique_ptr<Assembly> assembly;                          // used by the I/O thread alone
+  std::unique_ptr<Assembly> assembly;
+  std::chrono::milliseconds silence{0};                        // time without a packet, in whole intervals
+  FailurePtr failure;                                          // set by Peers::fail()
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels;  // by the hash of the link's name
   std::set<std::uint64_t> linked;                              // keys in `channels` of the links that link() has made
 };
@@ -64,11 +68,11 @@ struct Peer {
 /// The peers of one endpoint. A Peer lives as long as this object, even if it was replaced. Thread-safe.
 class Peers {
  public:
-  /// Keeps references to `context`, `options` and `address`, which is this endpoint's address. `on_connection` is
+  /// Keeps references to all arguments but the last; `address` and `own` are those of this endpoint. `on_connection` is
   /// called when a connection is made, while this object's mutex is held; it must not call this object.
-  Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address,
+  Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address, const OwnEnd& own,
         std::function<void()> on_connection)
-      : context_(context), options_(options), address_(address), on_connection_(std::move(on_connection)) {}
+      : context_(context), options_(options), address_(address), own_(own), on_connection_(std::move(on_connection)) {}
 
   /// Adds the endpoint at `address` as peer `number`, without connecting to it. Throws Error if the number is in use.
   void add(int number, const EndpointAddress& address);
@@ -80,10 +84,18 @@ class Peers {
   /// closed.
   std::shared_ptr<Link> link(int number, const std::string& name);
 
+  /// Whether a peer is reached over ipc, because its endpoint is on this host.
+  bool is_near(const EndpointAddress& address) const { return options_.same_host && address.host == address_.host; }
+  /// Whether a peer, replaced ones excluded, has that key in its address.
+  bool has_key(const std::string& key);
+  /// Returns the connection to a peer, which is made if there is none; null if the peer has failed before there was
+  /// one. Throws Error if too few file descriptors are left.
+  std::shared_ptr<Connection> connection(Peer& peer);
+  /// Returns whether the peer, or the connection to it, has failed.
+  bool has_failed(const Peer& peer);
   /// Returns the peer of that number, or null.
   Peer* find(int number);
-  /// Returns the peer whose endpoint has that identity, or null. Connects to the peer if it has no connection, so that
-  /// its packets can be acknowledged.
+  /// Returns the peer whose endpoint has that identity, or null.
   Peer* sender(const std::string& identity);
   /// Returns channel `id` of a peer. Makes the channel if there is none, because frames may arrive before link() is
   /// called at this end.
@@ -96,19 +108,23 @@ class Peers {
 
   /// Fails channel `id` with a failure of the kind `aborted`, because the peer has closed its end of the link.
   void closed_there(Peer& peer, std::uint64_t id);
-  /// Fails the connection to a peer and all links over it, links that are made later included. Must be called without a
-  /// lock that the callbacks of the links take; the callbacks may call this object.
+  /// Fails the connection to a peer, if there is one, and all links to it, links that are made later included. Must be
+  /// called without a lock that the callbacks of the links take; the callbacks may call this object.
   void fail(Peer& peer, const FailurePtr& cause);
-  /// Fails all connections and their links, and closes their sockets.
+  /// Fails all peers and their links, and closes the sockets. Links that are made later have failed, too.
   void end(const FailurePtr& cause);
 
  private:
+  /// Returns why the peer has failed, or null.
+  static FailurePtr failure_of(const Peer& peer);
+  /// Connects to a peer that has neither a connection nor failed. The caller must hold mutex_.
   void connect(Peer& peer);
   std::shared_ptr<Channel>& find_or_make_channel(Peer& peer, std::uint64_t id);
 
   zmq::context_t& context_;
   const EndpointOptions& options_;
   const EndpointAddress& address_;
+  const OwnEnd& own_;
   const std::function<void()> on_connection_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Peer>> peers_;

@@ -1,5 +1,7 @@
 #include "troupe/transport/zeromq/socket.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include <malloc.h>
 #endif
 
+#include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/zeromq/packet.hpp"
 
 namespace troupe::zeromq {
@@ -18,7 +21,10 @@ namespace {
 /// The time, in milliseconds, for which ZeroMQ still sends the queued messages of a closed socket.
 constexpr int kLingerMs = 2'000;
 constexpr int kHandshakeMs = 10'000;
+constexpr std::int64_t kLongestSilenceMs = 3'600'000;
 constexpr int kMaxSockets = 16'384;
+/// The file descriptors of a context with its threads, a receiver with its monitor, an authenticator and listeners.
+constexpr int kContextDescriptors = 16;
 
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, kLingerMs);
@@ -26,7 +32,19 @@ void set_common(zmq::socket_t& socket) {
   // Turns ZeroMQ's heartbeats off: they would end a connection to a process whose receive queue is full. The class
   // Membership sends heartbeats of its own.
   socket.set(zmq::sockopt::heartbeat_ivl, 0);
-  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes));
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes + kEncryptionBytes));
+}
+
+/// Calls `function` again as long as a signal interrupts it, and returns its result.
+template <class Function>
+auto without_interrupts(Function function) {
+  while (true) {
+    try {
+      return function();
+    } catch (const zmq::error_t& error) {
+      if (error.num() != EINTR) throw;
+    }
+  }
 }
 
 #ifdef __GLIBC__
@@ -51,6 +69,7 @@ void keep_message_memory() {
 }
 
 zmq::context_t make_context() {
+  require_descriptors(kContextDescriptors, "endpoint", "a ZeroMQ context");
   zmq::context_t context(1);
   context.set(zmq::ctxopt::max_sockets, kMaxSockets);
   return context;
@@ -80,7 +99,15 @@ zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity) 
 zmq::socket_t make_client(zmq::context_t& context) {
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   set_common(socket);
+  // A client that gives up has no message that still matters.
+  socket.set(zmq::sockopt::linger, 0);
   return socket;
+}
+
+void keep_alive(zmq::socket_t& socket, std::chrono::milliseconds silence_limit) {
+  const auto limit = static_cast<int>(std::clamp<std::int64_t>(silence_limit.count(), 10, kLongestSilenceMs));
+  socket.set(zmq::sockopt::heartbeat_ivl, std::max(1, limit / 10));
+  socket.set(zmq::sockopt::heartbeat_timeout, limit);
 }
 
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name) {
@@ -97,11 +124,28 @@ zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::s
 
 std::optional<int> next_event(zmq::socket_t& monitor) {
   zmq::message_t number, address;
-  if (!monitor.recv(number, zmq::recv_flags::dontwait)) return std::nullopt;
-  (void)monitor.recv(address);
+  if (!try_receive(monitor, number)) return std::nullopt;
+  (void)try_receive(monitor, address);
   std::uint16_t id = 0;
   std::memcpy(&id, number.data(), sizeof id);
   return id;
+}
+
+bool try_send(zmq::socket_t& socket, zmq::message_t& part, zmq::send_flags flags) {
+  return without_interrupts([&] { return socket.send(part, flags | zmq::send_flags::dontwait).has_value(); });
+}
+
+bool try_receive(zmq::socket_t& socket, zmq::message_t& part) {
+  return without_interrupts([&] { return socket.recv(part, zmq::recv_flags::dontwait).has_value(); });
+}
+
+std::size_t poll_items(std::vector<zmq::pollitem_t>& items, std::chrono::milliseconds limit) {
+  try {
+    return static_cast<std::size_t>(zmq::poll(items.data(), items.size(), limit));
+  } catch (const zmq::error_t& error) {
+    if (error.num() == EINTR) return 0;
+    throw;
+  }
 }
 
 std::span<const std::byte> bytes_of(const zmq::message_t& message) {
@@ -113,8 +157,8 @@ std::vector<zmq::message_t> receive_rest(zmq::socket_t& socket, bool more) {
   std::vector<zmq::message_t> parts;
   while (more) {
     zmq::message_t part;
-    (void)socket.recv(part);
-    more = part.more();
+    // ZeroMQ gives a message only with all its parts, so this part is there.
+    more = try_receive(socket, part) && part.more();
     if (parts.size() < kMaxParts) parts.push_back(std::move(part));
   }
   return parts;

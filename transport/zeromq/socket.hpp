@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -11,6 +12,8 @@ namespace troupe::zeromq {
 
 /// The largest number of packets to one peer that are sent and not yet acknowledged.
 inline constexpr int kWindow = 16;
+/// The largest number of bytes that CURVE adds to a message: a nonce, a tag and its own header.
+inline constexpr std::size_t kEncryptionBytes = 64;
 
 /// Makes malloc keep up to 64 MiB of freed memory per receiving thread. By default glibc returns the memory of freed
 /// messages to the kernel and faults in new pages for the next messages, which costs a third of a network's throughput.
@@ -19,6 +22,7 @@ inline constexpr int kWindow = 16;
 /// options of malloc (see mallopt(3)), or with other C libraries than glibc.
 void keep_message_memory();
 
+/// Makes a context with one I/O thread. Throws Error if too few file descriptors are left for it and a few sockets.
 zmq::context_t make_context();
 
 /// Makes a socket that receives from any number of senders and can answer them. Sending to a sender that has
@@ -31,6 +35,10 @@ zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity);
 /// receiver.
 zmq::socket_t make_client(zmq::context_t& context);
 
+/// Makes ZeroMQ end a connection of the socket over which nothing has arrived for longer than `silence_limit`; both
+/// ends send signs of life. Call it before the socket is bound or connected.
+void keep_alive(zmq::socket_t& socket, std::chrono::milliseconds silence_limit);
+
 /// Makes a socket from which next_event() reads the events of `socket`: handshakes that succeed or fail, disconnects,
 /// and attempts to connect that are repeated. `name` must be unique in the context.
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);
@@ -38,6 +46,14 @@ zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::s
 /// Returns the number of the next event, a constant ZMQ_EVENT_NAME, from a socket made by watch(). Does not wait;
 /// returns nothing if there is no event.
 std::optional<int> next_event(zmq::socket_t& monitor);
+
+/// try_send() and try_receive() do not wait: they return false if ZeroMQ cannot take or give a message part now. A
+/// signal that interrupts them does not count. They throw zmq::error_t for other errors.
+bool try_send(zmq::socket_t& socket, zmq::message_t& part, zmq::send_flags flags);
+bool try_receive(zmq::socket_t& socket, zmq::message_t& part);
+/// Waits until an item has an event, at most for `limit`. Returns the number of items with events: 0 after the limit,
+/// or if a signal has interrupted the wait.
+std::size_t poll_items(std::vector<zmq::pollitem_t>& items, std::chrono::milliseconds limit);
 
 /// Returns a view of the bytes of a message; `message` must outlive it.
 std::span<const std::byte> bytes_of(const zmq::message_t& message);

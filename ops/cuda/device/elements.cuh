@@ -3,6 +3,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/cuda/device/launch.cuh"
 
@@ -94,12 +95,16 @@ constexpr DType dtype_of_elements() {
 }
 
 /// Calls f with a value of the one type among T and Others whose elements have `dtype`, and returns the result of f. f
-/// selects a kernel by the type of its argument; the value has no meaning. If none of the types has the dtype, the
-/// value is of the last type.
+/// selects a kernel by the type of its argument; the value has no meaning. Throws Error if none of the types has the
+/// dtype.
 template <class T, class... Others, class F>
 auto with_type(DType dtype, F f) {
-  if constexpr (sizeof...(Others) > 0)
-    if (dtype != dtype_of_elements<T>()) return with_type<Others...>(dtype, f);
+  if (dtype != dtype_of_elements<T>()) {
+    if constexpr (sizeof...(Others) > 0)
+      return with_type<Others...>(dtype, f);
+    else
+      throw Error("cuda", "there is no kernel for elements of " + std::string(name_of(dtype)));
+  }
   return f(T());
 }
 /// Calls f, like with_type(), with the element type of a floating-point dtype: HalfBits, BFloatBits or float.

@@ -147,5 +147,9 @@ struct AtLeast {
   float threshold;
   __device__ float operator()(float x) const { return x >= threshold ? 1.0F : 0.0F; }
 };
+struct AtMost {
+  float threshold;
+  __device__ float operator()(float x) const { return x <= threshold ? 1.0F : 0.0F; }
+};
 
 }  // namespace troupe::cuda

@@ -13,11 +13,11 @@ std::string InvalidValue::text() const {
   const auto number_text = [](long long n) { return std::to_string(n); };
   switch (kind) {
     case Kind::label:
-      return "label " + number_text(value) + " of row " + number_text(place) + " is not one of the " +
-             number_text(bound) + " classes";
+      return "label " + number_text(value) + " " + InvalidSample::place_text(place, row_elements) +
+             " is not one of the " + number_text(bound) + " classes";
     case Kind::index:
-      return "index " + number_text(value) + " at place " + number_text(place) + " is not one of the " +
-             number_text(bound) + " rows";
+      return "index " + number_text(value) + " " + InvalidSample::place_text(place, row_elements) +
+             " is not one of the " + number_text(bound) + " rows";
     case Kind::not_finite:
       return "the value is " + std::to_string(number);
     case Kind::rows:
@@ -87,7 +87,10 @@ InvalidValueNote::InvalidValueNote()
 }
 
 void InvalidValueNote::check() const {
-  if (std::atomic_ref(note_->complete).load(std::memory_order_acquire) != 0) throw Error(note_->op, note_->text());
+  if (std::atomic_ref(note_->complete).load(std::memory_order_acquire) == 0) return;
+  if (note_->kind == InvalidValue::Kind::label || note_->kind == InvalidValue::Kind::index)
+    throw InvalidSample(note_->op, note_->text(), note_->place, note_->row_elements);
+  throw Error(note_->op, note_->text());
 }
 
 void InvalidValueNote::keep_for_ever() const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "troupe/ops/core/memory_pool.hpp"
+#include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/cuda/device/check.hpp"
 #include "troupe/ops/cuda/device/invalid_value.hpp"
 
@@ -14,14 +15,21 @@ namespace troupe::cuda {
 /// copy as an argument.
 struct InvalidReport {
   InvalidValue* note = nullptr;
-  const char* op = nullptr;  // name of the op; an address in host memory, which the device only copies
+  const char* op = nullptr;    // name of the op; an address in host memory, which the device only copies
+  long long row_elements = 1;  // places of each row of the batch, for labels and indices
 
+  /// Returns the report of a kernel whose places are those of the elements of `tensor` [B, ...].
+  InvalidReport of_elements(const Tensor& tensor) const {
+    const long long per_row = tensor.shape().row_elements();
+    return {note, op, per_row > 0 ? per_row : 1};
+  }
   __device__ void operator()(InvalidValue::Kind kind, long long place, long long value, long long bound,
                              float number = 0.0F) const {
     if (atomicCAS(&note->taken, 0, 1) != 0) return;
     note->op = op;
     note->kind = kind;
     note->place = place;
+    note->row_elements = row_elements;
     note->value = value;
     note->bound = bound;
     note->number = number;

@@ -17,33 +17,46 @@ struct Assign {
 };
 
 /// Writes to `info_of_update` a copy of the batch info in which `step` counts updates, of `steps` steps each, instead
-/// of steps. `last` becomes 1 if this step is the last one of an update and `flag` does not forbid the update, else 0.
+/// of steps. `last` becomes 1 if this step is the last one of an update and there are accumulated rows, else 0.
 struct CountSteps {
   std::int64_t steps;
-  const float* flag;
+  const float* rows;
   const BatchInfo* info;
   BatchInfo* info_of_update;
   float* last;
   __device__ void operator()(std::int64_t) const {
     auto batch = *info;
-    *last = batch.step % steps == steps - 1 && goes_ahead(flag) ? 1.0F : 0.0F;
+    *last = batch.step % steps == steps - 1 && *rows > 0.0F ? 1.0F : 0.0F;
     batch.step /= steps;
     *info_of_update = batch;
   }
 };
 
-// Adds `part` times the gradient of an element to its sum over the steps of an update, unless `flag` forbids it. The
-// first step of an update starts the sum from zero, even if its own gradient is not added.
+/// Adds the rows of a step to those of the sum, unless `flag` forbids it. The first step of an update starts the sum
+/// from zero, even if its own gradient is not added.
+struct AccumulateRows {
+  std::int64_t steps;
+  const float* flag;
+  const BatchInfo* info;
+  float* rows;
+  __device__ void operator()(std::int64_t) const {
+    const float before = info->step % steps == 0 ? 0.0F : *rows;
+    *rows = goes_ahead(flag) ? before + static_cast<float>(info->global_rows) : before;
+  }
+};
+/// Adds the gradient of an element, times the rows of the step, to its sum over the steps of an update, unless `flag`
+/// forbids it. The last step of an update divides the sum by `rows`. Must be launched after AccumulateRows.
 struct Accumulate {
   std::int64_t steps;
   const float* flag;
   const BatchInfo* info;
   const float* gradient;
+  const float* rows;
   float* sum;
-  float part;
   __device__ void operator()(std::int64_t i) const {
-    const float before = info->step % steps == 0 ? 0.0F : sum[i];
-    sum[i] = goes_ahead(flag) ? before + part * gradient[i] : before;
+    float next = info->step % steps == 0 ? 0.0F : sum[i];
+    if (goes_ahead(flag)) next += static_cast<float>(info->global_rows) * gradient[i];
+    sum[i] = info->step % steps == steps - 1 && *rows > 0.0F ? next / *rows : next;
   }
 };
 
@@ -80,16 +93,18 @@ std::unique_ptr<Kernel> make_assign(const OpCall& call) {
 std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
   return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
     for_each(where, 1,
-             CountSteps{steps, optional_data_of(in, 1), batch_info_of(in[0]), mutable_data_of<BatchInfo>(out[0]),
+             CountSteps{steps, floats(in[1]), batch_info_of(in[0]), mutable_data_of<BatchInfo>(out[0]),
                         mutable_floats(out[1])});
   });
 }
 
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
   return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
-    for_each(where, out[0].elements(),
-             Accumulate{steps, optional_data_of(in, 3), batch_info_of(in[2]), floats(in[1]), mutable_floats(out[0]),
-                        1.0F / static_cast<float>(steps)});
+    const auto* flag = optional_data_of(in, 4);
+    const auto* info = batch_info_of(in[3]);
+    auto* rows = mutable_floats(out[1]);
+    for_each(where, 1, AccumulateRows{steps, flag, info, rows});
+    for_each(where, out[0].elements(), Accumulate{steps, flag, info, floats(in[2]), rows, mutable_floats(out[0])});
   });
 }
 

@@ -9,15 +9,13 @@ namespace {
 struct BiasCorrection {
   double beta1, beta2;
 
-  /// The divisor of m in the update of a step.
-  __device__ double of_m(const BatchInfo* info) const { return 1.0 - power(beta1, info); }
-  /// The factor of the square root of v in the update of a step.
-  __device__ double of_root(const BatchInfo* info) const { return 1.0 / sqrt(1.0 - power(beta2, info)); }
+  /// The divisor of m in the update after `updates` updates.
+  __device__ double of_m(float updates) const { return 1.0 - power(beta1, updates); }
+  /// The factor of the square root of v in the update after `updates` updates.
+  __device__ double of_root(float updates) const { return 1.0 / sqrt(1.0 - power(beta2, updates)); }
 
  private:
-  __device__ static double power(double beta, const BatchInfo* info) {
-    return pow(beta, static_cast<double>(info->step + 1));
-  }
+  __device__ static double power(double beta, float updates) { return pow(beta, static_cast<double>(updates) + 1.0); }
 };
 
 /// The constants of Adam, AdamW and Lamb. 1 - beta is computed in double, because a subtraction in float32 would lose
@@ -43,14 +41,15 @@ struct AdamRule : SharedInputs {
     float rate, root, factor, shrink;
   };
   static constexpr int kStored = 3;
+  static constexpr bool kCounted = true;
   AdamOptions options;
   /// AdamW's weight decay; 0 for Adam. Before the step the parameter is decreased by this part of itself times the
   /// learning rate.
   float decoupled_decay;
 
-  __device__ Step step() const {
-    return {static_cast<float>(static_cast<double>(*rate) / options.bias.of_m(info)),
-            static_cast<float>(options.bias.of_root(info)), factor_or_one(), *rate * decoupled_decay};
+  __device__ Step step(const float* updates) const {
+    return {static_cast<float>(static_cast<double>(*rate) / options.bias.of_m(*updates)),
+            static_cast<float>(options.bias.of_root(*updates)), factor_or_one(), *rate * decoupled_decay};
   }
   __device__ void update(const Step& s, float g, float (&stored)[3]) const {
     auto& [p, m, v] = stored;
@@ -67,7 +66,7 @@ std::unique_ptr<Kernel> make_adam(const OpCall& call) {
   float decoupled_decay = 0.0F;
   if (call.attributes.has("decoupled") && call.attributes.flag("decoupled"))
     std::swap(decoupled_decay, options.weight_decay);
-  return cuda_kernel(call, [=, updates = UpdateLaunch(call, true)](const Launch& where, Inputs in, Outputs out) {
+  return cuda_kernel(call, [=, updates = UpdateLaunch(call)](const Launch& where, Inputs in, Outputs out) {
     updates.run(where, in, out, AdamRule{updates.shared(in), options, decoupled_decay});
   });
 }
@@ -84,6 +83,7 @@ struct Lamb : SharedInputs {
   float* p;
   float* m;
   float* v;
+  float* updates;
   const float* g;
   AdamOptions options;
   /// The sums of squares of each block, in scratch memory.
@@ -97,7 +97,8 @@ struct Lamb : SharedInputs {
   __device__ Factors factors() const {
     __shared__ Factors shared;
     const auto& bias = options.bias;
-    if (threadIdx.x == 0) shared = {static_cast<float>(1.0 / bias.of_m(info)), static_cast<float>(bias.of_root(info))};
+    if (threadIdx.x == 0)
+      shared = {static_cast<float>(1.0 / bias.of_m(*updates)), static_cast<float>(bias.of_root(*updates))};
     __syncthreads();
     return shared;
   }
@@ -143,6 +144,11 @@ __global__ void __launch_bounds__(kBlock) lamb_step_kernel(Lamb lamb) {
     lamb.p[i] -= scale * lamb.step(factors, lamb.p[i], lamb.m[i], lamb.v[i]);
 }
 
+/// Counts the update. Must be launched after the other kernels, which read the number of updates.
+__global__ void count_update_kernel(Lamb lamb) {
+  if (goes_ahead(lamb.flag)) *lamb.updates += 1.0F;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
@@ -156,17 +162,19 @@ std::unique_ptr<Kernel> make_lamb_update(const OpCall& call) {
   const auto blocks = std::min(blocks_for(call.inputs[0].shape.elements()), 1024U);
   return cuda_kernel(
       call,
-      [=, options = AdamOptions(call), update = UpdateCall(call, true)](const Launch& where, Inputs in, Outputs out) {
+      [=, options = AdamOptions(call), update = UpdateCall(call)](const Launch& where, Inputs in, Outputs out) {
         const Lamb lamb{update.shared(in),
                         out[0].elements(),
                         mutable_floats(out[0]),
                         mutable_floats(out[1]),
                         mutable_floats(out[2]),
+                        mutable_floats(out[3]),
                         update.gradient(in),
                         options,
                         reinterpret_cast<LambSizes*>(where.scratch)};
         launch(where, blocks, kBlock, lamb_moments_kernel, lamb);
         launch(where, blocks, kBlock, lamb_step_kernel, lamb);
+        launch(where, 1, 1, count_update_kernel, lamb);
       },
       blocks * sizeof(LambSizes));
 }

@@ -31,8 +31,22 @@ __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / sqrtf(variance + epsilon);
 }
 
-/// The two terms that batch_sums adds up for an element x: x - center and its square. `center`, an input of the op, has
-/// one number for each channel.
+/// Computes the mean of up to 16 pixels at equal distances, as a center near the mean of all pixels.
+struct MeanOfSample {
+  std::int64_t pixels, channels;
+  const float* x;
+  float* center;
+  __device__ void operator()(std::int64_t c) const {
+    const std::int64_t count = pixels < 16 ? pixels : 16;
+    const float weight = 1.0F / static_cast<float>(count);
+    float mean = 0.0F;
+    for (std::int64_t i = 0; i < count; ++i) mean += x[i * pixels / count * channels + c] * weight;
+    center[c] = mean;
+  }
+};
+
+/// The two terms that replica_moments adds up for an element x: x - center and its square. `center` has one number for
+/// each channel.
 struct SquareTerms {
   std::int64_t channels;
   const float* x;
@@ -68,29 +82,48 @@ struct StoreProducts {
   }
 };
 
-/// Computes the mean and variance of a channel over the whole batch from `sums`, the sums of SquareTerms, added up over
-/// all replicas. Channel 0 also stores the number of elements of a channel.
-struct Moments {
-  std::int64_t channels, elements;
-  const BatchInfo* info;
-  const float* sums;
-  const float* center;
-  float* mean;
-  float* variance;
+/// Stores the moments of a channel: its count, its mean, which takes the place of the center, and the sum of squares
+/// about the mean. `combined` has the sums of SquareTerms.
+struct StoreMoments {
+  std::int64_t pixels, channels;
+  float* moments;
+  __device__ void operator()(std::int64_t c, const float (&combined)[2]) const {
+    const double distance = combined[0] / static_cast<double>(pixels);
+    const double squares = combined[1] - combined[0] * distance;
+    moments[c] = static_cast<float>(pixels);
+    moments[channels + c] = static_cast<float>(moments[channels + c] + distance);
+    moments[2 * channels + c] = static_cast<float>(squares < 0.0 ? 0.0 : squares);
+  }
+};
+
+/// Computes the mean and variance of a channel over the whole batch from the moments of the replicas, by the formulas
+/// of Chan, Golub and LeVeque (1979). Channel 0 also stores the number of elements of a channel.
+struct CombineMoments {
+  std::int64_t replicas, channels;
+  const float* parts;
+  float* mean_of;
+  float* variance_of;
   float* counted;
   __device__ void operator()(std::int64_t c) const {
-    const auto rows = info->global_rows * elements;
-    const auto count = static_cast<double>(rows > 1 ? rows : 1);
-    const double distance = sums[c] / count;
-    const double square = sums[channels + c] / count - distance * distance;
-    mean[c] = static_cast<float>(center[c] + distance);
-    variance[c] = static_cast<float>(square < 0.0 ? 0.0 : square);
+    double count = 0.0, mean = 0.0, squares = 0.0;
+    for (std::int64_t replica = 0; replica < replicas; ++replica) {
+      const float* part = parts + replica * 3 * channels + c;
+      if (part[0] == 0.0F) continue;
+      const double total = count + part[0], distance = part[channels] - mean;
+      squares += part[2 * channels] + distance * distance * (count / total) * part[0];
+      mean += distance * (part[0] / total);
+      count = total;
+    }
+    if (count < 1.0) count = 1.0;
+    mean_of[c] = static_cast<float>(mean);
+    variance_of[c] = static_cast<float>(squares / count);
     if (c == 0) *counted = static_cast<float>(count);
   }
 };
 
-/// Computes y = x * factor + shift, where factor = scale / deviation and shift = bias - mean * factor, adds `residual`
-/// unless it is null, and applies the relu if `relu` is true.
+/// Computes y = (x - mean) * factor + shift, where factor = scale / deviation, adds `residual` unless it is null, and
+/// applies the relu if `relu` is true. The mean is subtracted first: x * factor - mean * factor would round away the
+/// digits in which x differs from a large mean.
 struct Normalize {
   float epsilon;
   bool relu;
@@ -98,19 +131,18 @@ struct Normalize {
   const float* mean;
   const float* variance;
   const float* scale;
-  const float* bias;
+  const float* shift;
   const float* residual;
   float* y;
 
   struct Channel {
-    float factor, shift;
+    float mean, factor, shift;
   };
   __device__ Channel channel(std::int64_t c) const {
-    const float factor = inverse_deviation(variance[c], epsilon) * scale[c];
-    return {factor, bias[c] - mean[c] * factor};
+    return {mean[c], inverse_deviation(variance[c], epsilon) * scale[c], shift[c]};
   }
   __device__ void element(const Channel& of, std::int64_t i) const {
-    float result = x[i] * of.factor + of.shift;
+    float result = (x[i] - of.mean) * of.factor + of.shift;
     if (residual != nullptr) result += residual[i];
     y[i] = relu && result < 0.0F ? 0.0F : result;
   }
@@ -150,23 +182,27 @@ ColumnSums<2> sums_of(const Shape& shape) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
+// The means in the result hold the centers until StoreMoments() replaces them.
+std::unique_ptr<Kernel> make_replica_moments(const OpCall& call) {
   const auto sums = sums_of(call.inputs[0].shape);
+  const auto channels = call.inputs[0].shape.back(0), pixels = call.inputs[0].shape.elements() / channels;
   return cuda_kernel(
       call,
-      [sums, channels = call.inputs[0].shape.back(0)](const Launch& where, Inputs in, Outputs out) {
-        sums.run(where, where.scratch, SquareTerms{channels, floats(in[0]), floats(in[1])},
-                 StoreColumn<2>{mutable_floats(out[0]), channels});
+      [=](const Launch& where, Inputs in, Outputs out) {
+        auto* moments = mutable_floats(out[0]);
+        for_each(where, channels, MeanOfSample{pixels, channels, floats(in[0]), moments + channels});
+        sums.run(where, where.scratch, SquareTerms{channels, floats(in[0]), moments + channels},
+                 StoreMoments{pixels, channels, moments});
       },
       sums.scratch_bytes());
 }
 
 std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
-  return cuda_kernel(call, [channels = call.inputs[1].shape[0], elements = call.attributes.integer("elements")](
-                               const Launch& where, Inputs in, Outputs out) {
+  const auto& shape = call.inputs[0].shape;
+  return cuda_kernel(call, [replicas = shape[0], channels = shape[2]](const Launch& where, Inputs in, Outputs out) {
     for_each(where, channels,
-             Moments{channels, elements, batch_info_of(in[2]), floats(in[0]), floats(in[1]), mutable_floats(out[0]),
-                     mutable_floats(out[1]), mutable_floats(out[2])});
+             CombineMoments{replicas, channels, floats(in[0]), mutable_floats(out[0]), mutable_floats(out[1]),
+                            mutable_floats(out[2])});
   });
 }
 

@@ -176,7 +176,7 @@ std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call) {
   return cuda_kernel(call, [classes = call.inputs[1].shape.back(0), target = Target(call.attributes)](
                                const Launch& where, Inputs in, Outputs out) {
     for_each_row(where, in[2].elements(), classes,
-                 CrossEntropyGradRow<LogProbabilities>{where.invalid,
+                 CrossEntropyGradRow<LogProbabilities>{where.invalid.of_elements(in[2]),
                                                        target,
                                                        classes,
                                                        {floats(in[0]), optional_data_of<BatchInfo>(in, 3)},
@@ -192,8 +192,8 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
   return cuda_kernel(call, [classes = call.inputs[0].shape.back(0), target = Target(call.attributes)](
                                const Launch& where, Inputs in, Outputs out) {
     for_each_row(where, in[1].elements(), classes,
-                 CrossEntropyRow{where.invalid, target, classes, floats(in[0]), data_of<std::int32_t>(in[1]),
-                                 mutable_floats(out[0]), mutable_floats(out[1])});
+                 CrossEntropyRow{where.invalid.of_elements(in[1]), target, classes, floats(in[0]),
+                                 data_of<std::int32_t>(in[1]), mutable_floats(out[0]), mutable_floats(out[1])});
   });
 }
 

@@ -59,6 +59,7 @@ TROUPE_KERNEL(make_silu, map_one(call, Silu{}))
 TROUPE_KERNEL(make_silu_grad, map_two(call, SiluGrad{}))
 TROUPE_KERNEL(make_softplus, map_one(call, Softplus{}))
 TROUPE_KERNEL(make_at_least, map_one(call, AtLeast{option(call, "threshold")}))
+TROUPE_KERNEL(make_at_most, map_one(call, AtMost{option(call, "threshold")}))
 
 #undef TROUPE_KERNEL
 

@@ -1,3 +1,4 @@
+#include "troupe/ops/cuda/device/block_sum.cuh"
 #include "troupe/ops/cuda/device/functions.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
@@ -25,6 +26,18 @@ __global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, uns
       not_finite |= is_finite(list.data[tensor][i]) ? 0 : 1;
   not_finite = __syncthreads_or(not_finite);
   if (threadIdx.x == 0) *finite = not_finite != 0 ? 0.0F : 1.0F;
+}
+
+/// Each block finds the largest bit pattern, without sign, of a part of tensor number blockIdx.y, and raises `largest`
+/// to it. The patterns of floats without sign are ordered as the floats; those of NaNs are above infinity's.
+__global__ void __launch_bounds__(kBlock) largest_pattern_kernel(TensorList list, int* largest) {
+  const auto* x = list.data[blockIdx.y];
+  const auto n = list.elements[blockIdx.y];
+  int pattern = 0;
+  for (auto i = first_element(); i < n; i += element_stride())
+    pattern = max(pattern, __float_as_int(x[i]) & 0x7fffffff);
+  const auto of_block = block_reduce(pattern, Largest(), 0);
+  if (threadIdx.x == 0) atomicMax(largest, of_block);
 }
 
 /// Whether one TensorList holds all tensors, and they have so few elements that one block checks them fast enough.
@@ -56,6 +69,16 @@ std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
         launch(where, 1, kBlock, are_finite_kernel, list, tensors, finite);
       else
         launch(where, dim3(blocks, tensors), kBlock, find_not_finite_kernel, list, finite);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_largest_magnitude(const OpCall& call) {
+  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs)](const Launch& where, Inputs in, Outputs out) {
+    auto* largest = mutable_floats(out[0]);
+    for_each(where, 1, Fill<float>{0.0F, largest});
+    for_each_list(in, [&](const TensorList& list, unsigned tensors, unsigned) {
+      launch(where, dim3(blocks, tensors), kBlock, largest_pattern_kernel, list, reinterpret_cast<int*>(largest));
     });
   });
 }

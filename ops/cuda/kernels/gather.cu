@@ -20,7 +20,7 @@ struct Indices {
   std::int64_t bound;
 
   Indices(const Launch& where, const Tensor& indices, std::int64_t rows)
-      : invalid(where.invalid),
+      : invalid(where.invalid.of_elements(indices)),
         narrow(indices.dtype() == DType::int32 ? data_of<std::int32_t>(indices) : nullptr),
         wide(indices.dtype() == DType::int32 ? nullptr : data_of<std::int64_t>(indices)),
         bound(rows) {}
@@ -148,7 +148,10 @@ struct MakeIndexPair {
 };
 
 /// Computes row `row` of y from the sorted pairs: the sum of the rows of x whose index is `row`, in the order of x.
+/// Each block of kBlockSum rows is added up alone, because a single float sum of equal terms stops growing at 2^24
+/// terms.
 struct ScatterRow {
+  static constexpr std::int64_t kBlockSum = std::int64_t{1} << 16;
   std::int64_t count, width;
   const std::uint32_t* keys;
   const std::int32_t* places;
@@ -176,7 +179,11 @@ struct ScatterRow {
     if (end == begin + 4) end = first_of(row + 1);
     for (std::int64_t j = threads.lane(); j < width; j += Threads::kCount) {
       float sum = 0.0F;
-      for (auto i = begin; i < end; ++i) sum += x[places[i] * width + j];
+      for (auto first = begin; first < end; first += kBlockSum) {
+        float of_block = 0.0F;
+        for (auto i = first; i < end && i < first + kBlockSum; ++i) of_block += x[places[i] * width + j];
+        sum += of_block;
+      }
       y[row * width + j] = sum;
     }
   }

@@ -189,10 +189,12 @@ bool epilogue_is_faster(const ProductShape& shape, const Product& fused) {
   ProductTiming timing(shape, Product::kMaxWorkspace);
   const auto measure = [&](std::size_t candidate) {
     return timing.measure([&](const ProductMemory& memory) {
-      if (candidate == 0)
-        fused.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
-      else
+      if (candidate == 1)
         launch_separately(shape, plain, memory);
+      else if (shape.epilogue == Epilogue::gelu_grad_bias)
+        fused.run_with_sums(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
+      else
+        fused.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
     });
   };
   const std::string candidates[] = {"epilogue", "kernels"};
@@ -265,8 +267,11 @@ std::unique_ptr<Kernel> make_matmul_gelu_tanh_grad(const OpCall& call) {
   return cuda_kernel(
       call,
       [product, sums_rows](const Launch& where, Inputs in, Outputs out) {
-        product->run(where.stream, in[0].address(), in[1].address(), sums_rows ? out[1].address() : nullptr,
-                     out[0].address(), where.scratch, in[2].address());
+        const auto *a = in[0].address(), *b = in[1].address(), *aux = in[2].address();
+        if (sums_rows)
+          product->run_with_sums(where.stream, a, b, out[1].address(), out[0].address(), where.scratch, aux);
+        else
+          product->run(where.stream, a, b, nullptr, out[0].address(), where.scratch, aux);
       },
       product->workspace_bytes());
 }

@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(kBlock) orthonormalize_kernel(const float* x, 
     for (std::int64_t before = 0; before < column; ++before)
       columns.subtract(column, before, columns.product(column, before));
     const double left = sqrt(columns.product(column, column));
-    columns.scale(column, left > kRoundingError * length ? 1.0 / left : 0.0);
+    // A length that is NaN is no rounding error: the column becomes NaN.
+    columns.scale(column, left <= kRoundingError * length ? 0.0 : 1.0 / left);
   }
 }
 

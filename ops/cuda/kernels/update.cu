@@ -11,7 +11,8 @@ struct RateAndFactor : SharedInputs {
   struct Step {
     float rate, factor;
   };
-  __device__ Step step() const { return {*rate, factor_or_one()}; }
+  static constexpr bool kCounted = false;
+  __device__ Step step(const float*) const { return {*rate, factor_or_one()}; }
 };
 
 /// Updates the parameter by gradient descent without momentum.
@@ -54,7 +55,7 @@ struct SquaresRule : RateAndFactor {
 std::unique_ptr<Kernel> make_sgd(const OpCall& call) {
   const float momentum = option(call, "momentum"), weight_decay = option(call, "weight_decay");
   const bool nesterov = call.attributes.flag("nesterov"), has_velocity = call.attributes.number("momentum") != 0.0;
-  return cuda_kernel(call, [=, updates = UpdateLaunch(call, false)](const Launch& where, Inputs in, Outputs out) {
+  return cuda_kernel(call, [=, updates = UpdateLaunch(call)](const Launch& where, Inputs in, Outputs out) {
     const RateAndFactor shared{updates.shared(in)};
     if (has_velocity)
       updates.run(where, in, out, MomentumRule{shared, momentum, weight_decay, nesterov});
@@ -66,7 +67,7 @@ std::unique_ptr<Kernel> make_sgd(const OpCall& call) {
 std::unique_ptr<Kernel> make_squares(const OpCall& call) {
   const float keep = option(call, "keep"), add = option(call, "add"), epsilon = option(call, "epsilon");
   const float weight_decay = option(call, "weight_decay");
-  return cuda_kernel(call, [=, updates = UpdateLaunch(call, false)](const Launch& where, Inputs in, Outputs out) {
+  return cuda_kernel(call, [=, updates = UpdateLaunch(call)](const Launch& where, Inputs in, Outputs out) {
     updates.run(where, in, out, SquaresRule{{updates.shared(in)}, keep, add, epsilon, weight_decay});
   });
 }

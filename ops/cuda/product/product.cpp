@@ -1,6 +1,7 @@
 #include "troupe/ops/cuda/product/product.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -104,6 +105,7 @@ std::string ProductShape::key() const {
   text += ":" + std::string(troupe::name_of(dtype)) + (transpose_a ? ":ta" : "") + (transpose_b ? ":tb" : "");
   if (result != dtype) text += ":to-" + std::string(troupe::name_of(result));
   text += std::string(tf32 ? ":tf32" : "") + (adds ? ":adds" : "") + ":e" + std::to_string(static_cast<int>(epilogue));
+  if (factor != 1.0F) text += ":f" + std::to_string(std::bit_cast<std::uint32_t>(factor));
   return text;
 }
 
@@ -207,7 +209,10 @@ void Product::choose_algorithm() {
   const auto measure = [&](std::size_t i) {
     aligned_ = {candidates[i].algo, candidates[i].workspaceSize};
     return timing.measure([this](const ProductMemory& memory) {
-      run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
+      if (writes_bias())
+        run_with_sums(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
+      else
+        run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
     });
   };
   const auto best = choose_on_device(shape_.key(), names, measure);
@@ -233,29 +238,44 @@ std::size_t Product::workspace_bytes() const {
   return algorithm_bytes() + bias_bytes();
 }
 
+// The preferences of cuBLASLt cannot state the alignment of a bias. So run() copies an unaligned bias to the workspace
+// before the product, and run_with_sums() copies the sums from the workspace after the product.
 void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
                   const void* aux) const {
+  if (writes_bias())
+    throw Error("cublas", "the product " + shape_.key() + " writes sums and is run by run_with_sums()");
+  if (is_aligned(bias)) return launch(stream, a, b, bias, y, workspace, aux);
+  auto* const copy = static_cast<std::byte*>(workspace) + algorithm_bytes();
+  copy_bias(stream, copy, bias);
+  launch(stream, a, b, copy, y, workspace, aux);
+}
+
+void Product::run_with_sums(cudaStream_t stream, const void* a, const void* b, void* column_sums, void* y,
+                            void* workspace, const void* aux) const {
+  if (!writes_bias()) throw Error("cublas", "the product " + shape_.key() + " writes no sums and is run by run()");
+  if (is_aligned(column_sums)) return launch(stream, a, b, column_sums, y, workspace, aux);
+  auto* const sums = static_cast<std::byte*>(workspace) + algorithm_bytes();
+  launch(stream, a, b, sums, y, workspace, aux);
+  copy_bias(stream, column_sums, sums);
+}
+
+void Product::launch(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
+                     const void* aux) const {
   if (!is_aligned(aux))
     throw Error("cublas", "the auxiliary tensor of " + shape_.key() + " must be aligned to 16 bytes");
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
   if (!aligned && !unaligned_) throw Error("cublas", "has no algorithm for unaligned matrices, for " + shape_.key());
   const auto& algorithm = aligned ? aligned_ : *unaligned_;
-  // The preferences of cuBLASLt cannot state the alignment of a bias. So an unaligned bias is copied to the workspace
-  // before the product, or, if the epilogue writes the bias, from the workspace after the product.
-  const void* const aligned_bias = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
-  const bool writes = shape_.epilogue == Epilogue::gelu_grad_bias;
-  if (aligned_bias != bias && !writes) copy_bias(stream, aligned_bias, bias);
-  if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned_bias);
+  if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   if (traits_of(shape_.epilogue).has_aux) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
   const float beta = shape_.adds ? 1.0F : 0.0F;
   check_lt(lt_library().matmul(handle_, desc_.get(), &shape_.factor, b, a_.get(), a, b_.get(), &beta, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),
            "a product");
-  if (aligned_bias != bias && writes) copy_bias(stream, bias, aligned_bias);
 }
 
-void Product::copy_bias(cudaStream_t stream, const void* to, const void* from) const {
-  check(cudaMemcpyAsync(const_cast<void*>(to), from, bias_bytes(), cudaMemcpyDeviceToDevice, stream), "copying a bias");
+void Product::copy_bias(cudaStream_t stream, void* to, const void* from) const {
+  check(cudaMemcpyAsync(to, from, bias_bytes(), cudaMemcpyDeviceToDevice, stream), "copying a bias");
 }
 
 }  // namespace troupe::cuda

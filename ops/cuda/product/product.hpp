@@ -80,13 +80,17 @@ class Product {
   bool has_bias() const;
   /// The bytes of scratch memory that run() needs.
   std::size_t workspace_bytes() const;
-  /// Launches the product. The epilogue reads or writes `bias`, which has n elements, and `aux`, the auxiliary tensor,
-  /// which must have the shape of y and begin at a multiple of kAlignment bytes. Each may be null if the epilogue does
-  /// not use it. `workspace` must have workspace_bytes() bytes. y must not be a, b or the workspace. Throws Error if
-  /// `aux` is not aligned, if there is no algorithm for unaligned matrices, or if cuBLASLt refuses. Must be called by
-  /// one thread at a time, because run() changes desc_.
+  /// Launches the product. The epilogue reads `bias`, which has n elements, and reads or writes `aux`, the auxiliary
+  /// tensor, which must have the shape of y and begin at a multiple of kAlignment bytes. Each may be null if the
+  /// epilogue does not use it. `workspace` must have workspace_bytes() bytes. y must not be a, b or the workspace.
+  /// Throws Error if the epilogue writes a bias, if `aux` is not aligned, if there is no algorithm for unaligned
+  /// matrices, or if cuBLASLt refuses. Must be called by one thread at a time, because run() changes desc_.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* aux = nullptr) const;
+  /// Launches the product like run(), with an epilogue that writes the sums of the columns of y to `column_sums`, which
+  /// has n elements. Throws Error if the epilogue does not write a bias.
+  void run_with_sums(cudaStream_t stream, const void* a, const void* b, void* column_sums, void* y, void* workspace,
+                     const void* aux) const;
 
   /// The most scratch memory of an algorithm, in bytes.
   static constexpr std::size_t kMaxWorkspace = std::size_t{32} << 20;
@@ -110,7 +114,11 @@ class Product {
   /// of the bias.
   std::size_t algorithm_bytes() const;
   std::size_t bias_bytes() const;
-  void copy_bias(cudaStream_t stream, const void* to, const void* from) const;
+  void copy_bias(cudaStream_t stream, void* to, const void* from) const;
+  bool writes_bias() const { return shape_.epilogue == Epilogue::gelu_grad_bias; }
+  /// Launches the product. `bias` must be aligned or null.
+  void launch(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
+              const void* aux) const;
 
   ProductShape shape_;
   cublasLtHandle_t handle_;

@@ -128,6 +128,23 @@ TEST_CASE("a conductor uses the object of a collective again when all ranks have
   CHECK(starts[0]->ranks[0].output.same_as(output));
 }
 
+TEST_CASE("an all-gather follows the rows of its batches, which may change from step to step") {
+  const auto group = make_local_group(1);
+  BeginCollectiveTask conductor(CollectiveKind::all_gather, {{group[0], {0}}}, {});
+  CollectiveTask rank(0, {});
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
+  for (const std::int64_t rows : {4, 4, 2, 3, 4}) {
+    const Tensor sent({rows, 2}, DType::float32), gathered({rows, 2}, DType::float32);
+    for (std::int64_t i = 0; i < 2 * rows; ++i)
+      sent.mutable_data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(10 * rows + i);
+    const std::vector<Tensor> tensors{sent}, outputs{gathered};
+    std::shared_ptr<CollectiveStart> start;
+    REQUIRE(conductor.fire({tensors, {}, 0, 0, {*stream, nullptr}, &start}));
+    CHECK(rank.fire({tensors, outputs, 0, 0, {*stream, nullptr}, &start}));
+    CHECK(std::ranges::equal(gathered.data<float>(), sent.data<float>()));
+  }
+}
+
 TEST_CASE("an all-gather puts all ranks' tensors into every rank's output, step by step") {
   const auto group = make_local_group(2);
   TwoRanks two(group[0], group[1], CollectiveKind::all_gather);

@@ -59,3 +59,14 @@ TEST_CASE("a run without watched executors in which no executor moves has stalle
   CHECK_FALSE(watched.look(100));
   CHECK(watched.look(101) == "live");
 }
+
+TEST_CASE("a stall without watched executors is that of the first one that has not finished") {
+  Watched watched;
+  watched.live.watched = watched.dead.watched = false;
+  watched.live.finished = true;
+  CHECK_FALSE(watched.look(0));
+  CHECK(watched.look(101) == "dead");
+  watched.dead.finished = true;
+  CHECK_FALSE(watched.look(102));
+  CHECK(watched.look(301) == "live");
+}

@@ -59,6 +59,46 @@ TEST_CASE("all parts are prepared before the sources of any start, up to the fir
   CHECK(run.count<StartSources>(2) == 0);
 }
 
+TEST_CASE("a run names the processes that take no part in it, also before a lost one has come back") {
+  using Attendance = RunCoordinator::Attendance;
+  RunCoordinator control;
+  std::vector<RunOrder> posted, posted_back;
+  const auto nothing = [](const auto&) {};
+  // Rank 0 adds the parts of the other processes before its own.
+  const int second = control.join_remote(nothing, nothing, false, 1, Attendance::needed);
+  const int third = control.join_remote(nothing, nothing, false, 2, Attendance::expected);
+  const int own = control.join([&](const RunOrder& order) { posted.push_back(order); }, true);
+  const auto end_run = [&](const std::vector<int>& parts) {
+    for (const int part : parts) control.prepared(part, kLastStep);
+    for (const int part : parts) control.finished(part);
+    REQUIRE(control.phase() == RunPhase::done);
+  };
+  for (const int part : {second, third, own}) control.wired(part);
+  for (const int part : {second, third}) control.asked(part, {});
+  control.start({});
+  CHECK(std::get<PrepareRun>(posted.front()).absent.empty());
+  end_run({second, third, own});
+  control.lose(third);
+  control.asked(second, {});
+  posted.clear();
+  control.start({});
+  CHECK(std::get<PrepareRun>(posted.front()).absent == std::vector{2});
+  CHECK(control.absent() == std::vector{2});
+  // The process comes back while the run goes on, and takes part in the next run.
+  const int again = control.join_remote([&](const RunOrder& order) { posted_back.push_back(order); }, nothing, false, 2,
+                                        Attendance::late_comer);
+  control.wired(again);
+  control.asked(again, {});
+  end_run({second, own});
+  CHECK(posted_back.empty());
+  control.asked(second, {});
+  posted.clear();
+  control.start({});
+  CHECK(std::get<PrepareRun>(posted.front()).absent.empty());
+  CHECK(posted_back.size() == 1);
+  end_run({second, again, own});
+}
+
 TEST_CASE("a stop ends all sources at the furthest step of any, and the run when all parts have finished") {
   Controlled run({true, true});
   run.start_run();
@@ -132,4 +172,17 @@ TEST_CASE("a part that has gone gets no orders") {
   run.control.stop();
   CHECK(run.count<PauseSources>(0) == 1);
   CHECK(run.count<PauseSources>(1) == 0);
+}
+
+TEST_CASE("a failure after a run has ended well forbids further runs and leaves the run its outcome") {
+  Controlled run({true});
+  run.start_run();
+  run.control.finished(0);
+  REQUIRE(run.control.phase() == RunPhase::done);
+  CHECK(run.control.final_failure() == nullptr);
+  const auto failure = failure_of("callback");
+  run.control.give_up(failure);
+  CHECK(run.control.failure() == nullptr);
+  CHECK(run.control.final_failure() == failure);
+  CHECK_THROWS_WITH(run.control.start({}), Contains("callback failed"));
 }

@@ -127,6 +127,24 @@ TEST_CASE("owners that start different runs, and one that goes, fail the run on 
   CHECK_THAT(gone.coordinator->failure()->what, Contains("process 1 has given up the plan"));
 }
 
+TEST_CASE("a failure between two runs reaches the other process, before or after it has started the next run") {
+  const bool from_follower = GENERATE(false, true);
+  const bool has_started = GENERATE(false, true);
+  TwoProcesses two;
+  two.wire();
+  RunControl& failing = from_follower ? static_cast<RunControl&>(*two.follower) : *two.coordinator;
+  RunControl& other = from_follower ? static_cast<RunControl&>(*two.coordinator) : *two.follower;
+  if (has_started) other.start({});
+  failing.give_up(failure_in("callback"));
+  if (has_started) {
+    REQUIRE(other.phase() == RunPhase::failed);
+    CHECK(other.failure()->actor == "callback");
+  } else {
+    CHECK_THROWS_WITH(other.start({}), Contains("cannot run again after a failure") && Contains("callback"));
+  }
+  CHECK_THROWS_WITH(failing.start({}), Contains("callback"));
+}
+
 TEST_CASE("a failure in either process drains both, with the same root cause") {
   const bool from_follower = GENERATE(false, true);
   TwoProcesses two;
@@ -173,6 +191,19 @@ TEST_CASE("words that a part cannot say, or a coordinator, are refused") {
   // The flag of a failure, without the failure.
   strange.header.slot = 1;
   CHECK_THROWS_WITH(end_of(strange), "[run] a run has failed without a failure");
+}
+
+TEST_CASE("a message of a run control is decoded as the kind that it is") {
+  const auto received = [](const Frame& frame) {
+    return IncomingFrame{frame.header, std::make_unique<TensorPayload>(frame.payload)};
+  };
+  const RunInfo run{3, 5, 1, 2};
+  CHECK(run_of(received(frame_of(RunWord::asked, run))) == run);
+  CHECK_THROWS_WITH(run_of(received(frame_of(RunOrder(PrepareRun{1, run})))), Contains("carries no run"));
+  CHECK_THROWS_WITH(end_of(received(frame_of(RunWord::finished))), Contains("carries no end of a run"));
+  CHECK_THROWS_WITH(failure_of(received(frame_of(RunWord::asked, run))), Contains("carries no failure"));
+  const auto failure = std::make_shared<const Failure>(Failure{.what = "[test] broken"});
+  CHECK(failure_of(received(frame_of(RunWord::give_up, failure)))->what == failure->what);
 }
 
 TEST_CASE("a link between run controls that breaks at any frame ends the run on both sides, and hangs neither") {

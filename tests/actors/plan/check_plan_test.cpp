@@ -32,7 +32,16 @@ TEST_CASE("a plan is checked before anything is spawned, and what is wrong is na
   CHECK_THAT(refusal([](Plan& plan) { plan.edges[0].capacity = 0; }),
              Contains("edge 'source' cannot have 0 slots and 0 tokens"));
   CHECK_THAT(refusal([](Plan& plan) { plan.edges[0].initial_tokens = 2; }), Contains("1 slots and 2 tokens"));
+  CHECK(refusal([](Plan& plan) { plan.edges[0].capacity = 65'536; }).empty());
+  CHECK_THAT(refusal([](Plan& plan) { plan.edges[0].capacity = 65'537; }),
+             Contains("edge 'source' can have at most 65536 slots, not 65537"));
+  CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].name.clear(); }), Contains("[plan] an actor needs a name"));
+  CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].name = "two\nlines"; }), Contains("has the character 0x0a"));
   CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].place.process = -1; }), Contains("cannot be in process -1"));
+  CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].place.device.index = -3; }), Contains("cannot be on cpu:-3"));
+  CHECK_THAT(refusal([](Plan& plan) { plan.actors[2].name = plan.actors[0].name; }),
+             Contains("two actors have the name 'source'"));
+  CHECK_THAT(refusal([](Plan& plan) { plan = Plan(); }), Contains("[plan] has no actors"));
   CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].outputs[0].alias_of = 1; }),
              Contains("works in place on input 1, which it does not have"));
   CHECK_THAT(refusal([](Plan& plan) {

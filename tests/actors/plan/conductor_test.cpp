@@ -29,7 +29,7 @@ Plan two_collectives(int ranks, std::vector<Sums>& record) {
     const auto source = plan.add(counting_source("source" + std::to_string(rank), 1000));
     plan.actors[source].place = places[rank];
     for (int index = 0; index < 2; ++index) {
-      auto bucket = function_actor("bucket", 1, [=](const Firing& firing) {
+      auto bucket = function_actor("bucket" + std::to_string(10 * rank + index), 1, [=](const Firing& firing) {
         firing.outputs[0].mutable_data<float>()[0] =
             firing.inputs[0].data<float>()[0] + static_cast<float>(10 * rank + index);
       });
@@ -38,7 +38,7 @@ Plan two_collectives(int ranks, std::vector<Sums>& record) {
       plan.connect(source, 0, made);
       const auto reduced = conductor.add(CollectiveKind::all_reduce, index, rank, {Shape{2}, DType::float32});
       plan.connect(made, 0, reduced);
-      auto sink = recording_sink("sink", record[rank][index]);
+      auto sink = recording_sink("sink" + std::to_string(10 * rank + index), record[rank][index]);
       sink.place = places[rank];
       plan.connect(reduced, 0, plan.add(sink));
     }
@@ -134,7 +134,7 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
     std::vector<Sums> record;
     auto plan = two_collectives(2, record);
     const auto bucket = std::find_if(plan.actors.begin(), plan.actors.end(), [](const PlanActor& actor) {
-      return actor.name == "bucket" && actor.place.device.index == 1;
+      return actor.name == "bucket10" && actor.place.device.index == 1;
     });
     bucket->make_task = function_task([](const Firing& firing) {
       if (firing.step == 3) throw Error("bucket", "leaks");
@@ -142,7 +142,7 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
     auto runtime = scheduled_runtime(seed);
     SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
     spawned.start({0, 1000, 0});
-    CHECK_THROWS_WITH(spawned.wait(), Contains("[bucket] leaks (op bucket, step 3"));
+    CHECK_THROWS_WITH(spawned.wait(), Contains("[bucket] leaks (op bucket10, step 3"));
   }
 }
 
@@ -151,4 +151,24 @@ TEST_CASE("a collective that not all ranks know is refused") {
   Conductor conductor(plan, "sums", {{}, {}});
   conductor.add(CollectiveKind::all_reduce, 0, 0, {Shape{2}, DType::float32});
   CHECK_THROWS_AS(conductor.finish(), Error);
+}
+
+TEST_CASE("a gather whose result is that of another number of ranks is refused", "[plan][errors]") {
+  const auto refusal = [](std::int64_t replicas) {
+    Plan plan;
+    Conductor conductor(plan, "moments", {{0, {DeviceType::cpu, 0}}, {0, {DeviceType::cpu, 1}}});
+    for (int rank = 0; rank < 2; ++rank) {
+      const auto source = plan.add(counting_source("source" + std::to_string(rank), 1));
+      const auto gathered = conductor.add(CollectiveKind::all_gather, 0, rank, {Shape{replicas, 2}, DType::float32});
+      plan.connect(source, 0, gathered);
+    }
+    try {
+      conductor.finish();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal(2).empty());
+  CHECK(refusal(1).find("build the graph for 2 replicas") != std::string::npos);
 }

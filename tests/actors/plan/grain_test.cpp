@@ -66,3 +66,14 @@ TEST_CASE("split gives every actor its own executor but the conductors a common 
   CHECK(segment_with(plan, "conductor0").executor == segment_with(plan, "conductor3").executor);
   CHECK(segment_with(plan, "all_reduce0@0").executor != segment_with(plan, "all_reduce0@1").executor);
 }
+
+TEST_CASE("a plan of more actors than can be analyzed is refused, and one of 9,000 is grouped like a small one") {
+  const auto chain_of = [](int length) {
+    std::vector<float> record;
+    return chain_plan(length, 1, record);
+  };
+  const auto grouped = chain(chain_of(9'000));
+  CHECK(grouped.segments.size() == chain(chain_of(10)).segments.size());
+  for (const auto grain : {Grain::per_op, Grain::chains})
+    CHECK_THROWS_WITH(in_grain(chain_of(32'768), grain), Contains("[plan] has 32770 actors") && Contains("32768"));
+}

@@ -13,7 +13,7 @@ using namespace troupe::testing;
 namespace {
 
 Plan plan_of_replicas(const std::vector<Place>& places, const Dataset& data, Grain grain) {
-  return in_grain(Mirrored(places).training_plan({small_spec(), data, 0, {names::kLoss}}), grain);
+  return in_grain(Mirrored(places).training_plan({small_spec(), data, 0, {names::kLoss, names::kMagnitude}}), grain);
 }
 
 /// On the host and on all devices. The devices come first: that waits for their work, which may hold host memory.

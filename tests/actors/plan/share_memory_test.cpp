@@ -104,11 +104,13 @@ TEST_CASE("the parts of a pack are computed in their places of it where they com
       REQUIRE(pack.shared_buffer != kNone);
       for (std::size_t i = 0; i < actor.inputs.size(); ++i) {
         const auto& part = grouped.edges[actor.inputs[i].edge];
+        // The magnitude, a scalar, may be computed in the segment of the pack.
+        if (part.info.shape.rank() == 0) continue;
         CHECK(part.shared_buffer == pack.shared_buffer);
         CHECK(part.shared_offset == actor.outputs[0].pack_offsets[i]);
         ++parts;
       }
     }
-    CHECK(parts == 10);
+    CHECK(parts == 8);
   }
 }

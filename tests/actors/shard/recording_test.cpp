@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
@@ -59,6 +60,17 @@ TEST_CASE("another process adds its last run") {
   recording.add(other.encode_last_run());
   CHECK(recording.of_run("shard@1", 0) == Numbers{2, 3});
   check_same(recording);
+}
+
+TEST_CASE("devices, folders and other files are refused as recordings by name, without reading on for ever") {
+  const auto folder = std::filesystem::temp_directory_path();
+  for (const auto& path : {std::filesystem::path("/dev/zero"), folder, folder / "no recording of this name"})
+    CHECK_THROWS_WITH(Recording::load(path), "[replay] '" + path.string() + "' does not exist or is no regular file");
+  const auto large = folder / ("troupe-recording-" + std::to_string(getpid()));
+  std::ofstream(large) << "";
+  std::filesystem::resize_file(large, std::uintmax_t{1} << 40);  // a hole, which takes no room on the disk
+  CHECK_THROWS_WITH(Recording::load(large), Contains(large.string()) && Contains("this is no recording"));
+  std::filesystem::remove(large);
 }
 
 TEST_CASE("recordings of other programs, from other parameters, damaged ones and those with a loss are refused") {

@@ -98,7 +98,8 @@ TEST_CASE("rules out of range are refused by name") {
   CHECK_THROWS_WITH(ConsistencyRule::synchronous(0).check(), Contains("needs at least one worker"));
   CHECK_THROWS_WITH((ConsistencyRule{.workers = 3, .quorum = 2, .staleness = 1}.check()),
                     Contains("must drop the late ones"));
-  CHECK_THROWS_WITH(ConsistencyRule::compensated(2, -0.5).check(), Contains("compensation must not be negative"));
+  CHECK_THROWS_WITH(ConsistencyRule::compensated(2, -0.5).check(),
+                    Contains("compensation must be finite and not negative"));
 }
 
 TEST_CASE("a gradient that was not requested, and a sequence number of two workers, are refused") {

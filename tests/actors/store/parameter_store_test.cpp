@@ -129,6 +129,15 @@ TEST_CASE("unknown names, other shapes and dtypes are refused") {
   CHECK_THROWS_WITH(store.add(parameter("later", 0, {3})), Contains("was set to float32[2, 2]"));
 }
 
+TEST_CASE("names that no file or report can hold are refused") {
+  ParameterStore store(1);
+  for (const auto& name : {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(1 << 20, 'a')}) {
+    CHECK_THROWS_WITH(store.add(parameter(name)), Contains("[store]") && Contains("name"));
+    CHECK_THROWS_WITH(store.set(name, constant(1.0F)), Contains("[store]") && Contains("name"));
+  }
+  CHECK(store.names().empty());
+}
+
 TEST_CASE("a parameter that cannot be allocated is not there") {
   ParameterStore store(1);
   CHECK_THROWS_AS(store.add(parameter("huge", 0, {std::int64_t{1} << 40, std::int64_t{1} << 10})), Error);

@@ -12,6 +12,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/decimal_comma.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
@@ -28,7 +29,10 @@ TEST_CASE("a trace has every firing of every task, and its file can be read") {
   CHECK(trace->events().size() == 4 * 3);
 
   const auto file = std::filesystem::temp_directory_path() / ("troupe_trace_" + std::to_string(getpid()));
-  trace->write(file);
+  {
+    const DecimalComma locale;  // JSON has a decimal point, also if there is such a locale
+    trace->write(file);
+  }
   const auto events = nlohmann::json::parse(std::ifstream(file));
   std::filesystem::remove(file);
   REQUIRE(events.size() == 12);

@@ -12,11 +12,12 @@ using namespace zeromq;
 
 constexpr std::size_t kTypeAt = 6, kBytesAt = 48, kChecksumAt = kPacketHeaderBytes - 16;
 
-/// A connection that has failed: payloads that are said to lie in another process are not read there.
+/// A connection that has failed, and that has found no memory of another process: frames that lie there are refused.
 const std::shared_ptr<Connection>& closed_connection() {
   static auto context = make_context();
   static const auto connection = [] {
-    auto made = std::make_shared<Connection>(context, "fuzz", 1, EndpointAddress{.tcp = "inproc://nobody"}, false);
+    auto made = std::make_shared<Connection>(context, OwnEnd{.identity = "fuzz"}, 1,
+                                             EndpointAddress{.tcp = "inproc://nobody"}, false);
     made->fail(connection_failure("closed"));
     return made;
   }();

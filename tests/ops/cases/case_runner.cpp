@@ -7,6 +7,7 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/half.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"

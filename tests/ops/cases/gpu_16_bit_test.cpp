@@ -9,6 +9,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/tests/extent.hpp"

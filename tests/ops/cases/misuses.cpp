@@ -30,7 +30,9 @@ std::vector<Misuse> elementwise_misuses() {
       {"check_finite", {i32({4})}},
       {"control_dependency", {f32({4})}},
       {"all_finite", {f32({4}), i32({4})}},
+      {"largest_magnitude", {f32({4}), i32({4})}},
       {"at_least", {i32({4})}, {{"threshold", 0.5}}},
+      {"at_most", {i32({4})}, {{"threshold", 0.5}}},
   };
 }
 
@@ -235,10 +237,11 @@ std::vector<Misuse> layer_misuses() {
       {"layer_norm_grad", {q, q}},
       {"rms_norm", {q, f32({3})}, epsilon},
       {"rms_norm_grad", {q, q}},
-      {"batch_sums", {f32({3, 4}), c}},
-      {"batch_sums", {q, f32({3})}},
-      {"batch_moments", {f32({2, 3}), c, i64({4})}},
-      {"batch_moments", {f32({2, 4}), c, i64({3})}},
+      {"replica_moments", {f32({3, 4})}},
+      {"replica_moments", {q, c}},
+      {"batch_moments", {f32({2, 4})}},
+      {"batch_moments", {f32({1, 2, 4})}},
+      {"batch_moments", {{{1, 3, 4}, DType::int32}}},
       {"batch_norm", {q, c, c, c, f32({3}), f32({})}, batch},
       {"batch_norm", {q, c, c, c, c, f32({}), c}, batch},
       {"batch_norm", {q, c, c, c, c, i64({4})}, batch},

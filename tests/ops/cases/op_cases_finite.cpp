@@ -17,6 +17,14 @@ Values half_or_more(const Values& x) {
   return {at_least(x[0], 0.5)};
 }
 
+Values half_or_less(const Values& x) {
+  return {at_most(x[0], 0.5)};
+}
+
+Values largest(const Values& x) {
+  return {largest_magnitude(x)};
+}
+
 }  // namespace
 
 std::vector<OpCase> finite_cases() {
@@ -26,6 +34,13 @@ std::vector<OpCase> finite_cases() {
     cases.push_back({"all_finite " + to_string(shape), {{shape}, {Shape{}}}, flag, reference::one(), 0.0});
     cases.push_back(
         {"at_least " + to_string(shape), {{shape, Draw::eighths}}, half_or_more, reference::at_least(0.5), 0.0});
+    cases.push_back(
+        {"at_most " + to_string(shape), {{shape, Draw::eighths}}, half_or_less, reference::at_most(0.5), 0.0});
+    cases.push_back({"largest_magnitude " + to_string(shape),
+                     {{shape}, {Shape{}}, {Shape{0, 3}}},
+                     largest,
+                     reference::largest_magnitude(),
+                     0.0});
   }
   cases.push_back({"control_dependency",
                    {{{kBatch, 3}}, {{2}}},

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "troupe/ops/fused/fused_elementwise.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 // Cases of the fused ops on elements: relu_grad_bias and fused_elementwise.

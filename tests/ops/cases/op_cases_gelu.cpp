@@ -2,6 +2,8 @@
 
 // Cases of products fused with gelu_tanh and its gradient.
 
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe::ops_test {
 
 namespace {

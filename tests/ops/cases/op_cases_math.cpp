@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/math.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"

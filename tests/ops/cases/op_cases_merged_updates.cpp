@@ -1,5 +1,7 @@
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe::ops_test {
 
 namespace {
@@ -9,9 +11,13 @@ struct SingleUpdate {
   std::vector<Draw> states;
   std::vector<CaseInput> shared;
   Reference reference;
+  bool counted = false;  ///< the last stored input is the number of updates
+
+  std::size_t stored() const { return 1 + states.size() + (counted ? 1 : 0); }
 };
 
-/// Applies the reference of the update of one parameter to each of `parameters` parameters.
+/// Applies the reference of the update of one parameter to each of `parameters` parameters. An update of a parameter
+/// without elements changes nothing.
 Arrays update_each(const Arrays& in, const Reference& single, std::size_t parameters, std::size_t stored) {
   Arrays results;
   for (std::size_t i = 0; i < parameters; ++i) {
@@ -19,7 +25,9 @@ Arrays update_each(const Arrays& in, const Reference& single, std::size_t parame
     Arrays inputs(first, first + static_cast<std::ptrdiff_t>(stored));
     inputs.push_back(in[parameters * stored + i]);
     inputs.insert(inputs.end(), in.begin() + static_cast<std::ptrdiff_t>(parameters * (stored + 1)), in.end());
-    for (auto& result : single.forward(inputs)) results.push_back(std::move(result));
+    const auto updated =
+        first->data.empty() ? Arrays(first, first + static_cast<std::ptrdiff_t>(stored)) : single.forward(inputs);
+    results.insert(results.end(), updated.begin(), updated.end());
   }
   return results;
 }
@@ -30,10 +38,12 @@ OpCase updates_case(const OpDef& op, const std::string& name, const SingleUpdate
   for (const auto& shape : shapes) {
     inputs.push_back({shape, Draw::uniform, false, 0, true});
     for (auto draw : update.states) inputs.push_back({shape, draw, false, 0, true});
+    // Each parameter has had another number of updates.
+    if (update.counted) inputs.push_back({{}, Draw::constant, false, static_cast<std::int64_t>(inputs.size()), true});
   }
   for (const auto& shape : shapes) inputs.push_back({shape, Draw::uniform, false});
   inputs.insert(inputs.end(), update.shared.begin(), update.shared.end());
-  const auto forward = [single = update.reference, parameters = shapes.size(), stored = update.states.size() + 1](
+  const auto forward = [single = update.reference, parameters = shapes.size(), stored = update.stored()](
                            const Arrays& in) { return update_each(in, single, parameters, stored); };
   return {std::string(op.name) + " " + name,
           inputs,
@@ -69,7 +79,7 @@ void add_adam_cases(std::vector<OpCase>& cases) {
   const reference::AdamOptions options{0.9, 0.99, 1e-3, 0.1};
   const Attributes plain{{"beta1", 0.9},        {"beta2", 0.99},      {"epsilon", 1e-3},
                          {"weight_decay", 0.1}, {"decoupled", false}, {"clipped", false}};
-  const SingleUpdate adam{{Draw::uniform, Draw::positive}, {scalar(), batch_info(3)}, reference::adam_update(options)};
+  const SingleUpdate adam{{Draw::uniform, Draw::positive}, {scalar()}, reference::adam_update(options), true};
   auto adamw = adam;
   adamw.reference = reference::adam_update({0.9, 0.99, 1e-3, 0.1, true});
   auto clipped = adam;

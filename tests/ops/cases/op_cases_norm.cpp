@@ -3,6 +3,8 @@
 #include "troupe/ops/library/batch_norm.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/norm.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
@@ -46,50 +48,47 @@ struct Moments {
   std::vector<double> mean, variance;
 };
 
-/// The moments of a batch of `rows` rows, of which x has some. The rows of other replicas count as rows equal to
-/// `center`.
-Moments moments_of(const Array& x, const Array& center, double rows) {
+/// The moments of the whole batch, x and `others`, the rows of another replica.
+Moments moments_of(const Array& x, const Array& others) {
   const auto channels = static_cast<std::size_t>(x.sizes.back());
-  const auto count =
-      rows * static_cast<double>(product(x.sizes)) / static_cast<double>(x.sizes[0]) / static_cast<double>(channels);
-  std::vector<double> sums(channels), squares(channels);
-  for (std::size_t i = 0; i < x.data.size(); ++i) {
-    const auto distance = x.data[i] - center.data[i % channels];
-    sums[i % channels] += distance;
-    squares[i % channels] += distance * distance;
-  }
-  Moments moments;
-  for (std::size_t c = 0; c < channels; ++c) {
-    moments.mean.push_back(center.data[c] + sums[c] / count);
-    moments.variance.push_back(squares[c] / count - sums[c] / count * (sums[c] / count));
+  auto elements = x.data;
+  elements.insert(elements.end(), others.data.begin(), others.data.end());
+  const auto count = static_cast<double>(elements.size() / channels);
+  Moments moments{std::vector<double>(channels), std::vector<double>(channels)};
+  for (std::size_t i = 0; i < elements.size(); ++i) moments.mean[i % channels] += elements[i] / count;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const auto distance = elements[i] - moments.mean[i % channels];
+    moments.variance[i % channels] += distance * distance / count;
   }
   return moments;
 }
 
-// Inputs: x, scale, shift, batch info, center, and optionally a residual.
+// Inputs: x, scale, shift, the rows of another replica, and optionally a residual.
 Arrays batch_norm_reference(const Arrays& in, bool relu) {
   auto y = in[0];
   if (y.data.empty()) return {y};
-  const auto moments = moments_of(y, in[4], in[3].data[1]);
+  const auto moments = moments_of(y, in[3]);
   const auto channels = moments.mean.size();
   for (std::size_t i = 0; i < y.data.size(); ++i) {
     const auto c = i % channels;
     y.data[i] =
         (y.data[i] - moments.mean[c]) / std::sqrt(moments.variance[c] + kEpsilon) * in[1].data[c] + in[2].data[c];
-    if (in.size() == 6) y.data[i] += in[5].data[i];
+    if (in.size() == 5) y.data[i] += in[4].data[i];
     if (relu) y.data[i] = std::max(0.0, y.data[i]);
   }
   return {y};
 }
 
 Value normalize(const Values& x) {
-  const auto moments = batch_moments(batch_sums(x[0], x[4]), x[4], x[0], x[3]);
+  std::vector<Value> parts{replica_moments(x[0]), replica_moments(x[3])};
+  for (auto& part : parts) part = reshape(part, {1, 3, part.shape()[1]});
+  const auto moments = batch_moments(concat(parts, 0));
   return batch_norm(x[0], moments, x[1], x[2], {.epsilon = kEpsilon, .all_reduced = false});
 }
 
 std::vector<CaseInput> batch_norm_inputs(const Shape& shape) {
   const Shape channels{shape.back(0)};
-  return {{shape}, {channels}, {channels}, batch_info(), {channels, Draw::uniform, false}};
+  return {{shape}, {channels}, {channels}, {shape, Draw::uniform, false}};
 }
 
 OpCase batch_norm_case(const Shape& shape) {
@@ -108,7 +107,7 @@ OpCase fused_case(const Shape& shape, bool residual, bool with_relu) {
       inputs,
       [=](const Values& x) {
         auto y = normalize(x);
-        if (residual) y = add(y, x[5]);
+        if (residual) y = add(y, x[4]);
         return Values{with_relu ? relu(y) : y};
       },
       [=](const Arrays& in) { return batch_norm_reference(in, with_relu); });

@@ -1,3 +1,4 @@
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/logsumexp.hpp"
 #include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/nn/schedule.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
@@ -16,6 +17,11 @@ CaseInput stored(Draw draw = Draw::uniform) {
 
 CaseInput fixed(const Shape& shape, Draw draw = Draw::uniform) {
   return {shape, draw, false};
+}
+
+/// The number of updates that a parameter has had, a stored scalar.
+CaseInput updates(std::int64_t number) {
+  return {Shape{}, Draw::constant, false, number, true};
 }
 
 std::function<Values(const Values&)> apply(const OpDef& op, const Attributes& attributes) {
@@ -37,8 +43,8 @@ OpCase sgd_case(const std::string& name, const reference::SgdOptions& options, b
 
 // A large v makes the correction of its bias visible.
 OpCase adam_case(const std::string& name, const reference::AdamOptions& options, std::int64_t step, bool clipped) {
-  std::vector<CaseInput> inputs{
-      stored(), stored(), stored(Draw::positive), fixed(kParameter), fixed({}, Draw::positive), batch_info(step)};
+  std::vector<CaseInput> inputs{stored(),      stored(),          stored(Draw::positive),
+                                updates(step), fixed(kParameter), fixed({}, Draw::positive)};
   if (clipped) inputs.push_back(fixed({}, Draw::positive));
   return {"adam_update " + name + " in step " + std::to_string(step), inputs,
           apply(kAdamUpdate, {{"beta1", options.beta1},
@@ -84,21 +90,30 @@ OpCase squares_case(double keep, double add, bool clipped) {
 }
 
 OpCase accumulate_case(std::int64_t step) {
-  return exact_case("accumulate in step " + std::to_string(step),
-                    {stored(Draw::eighths), fixed(kParameter, Draw::eighths), batch_info(step)},
-                    apply(kAccumulate, {{"steps", std::int64_t{4}}}), [](const Arrays& in) {
-                      auto sum = in[0];
-                      const bool first = static_cast<std::int64_t>(in[2].data[3]) % 4 == 0;
-                      for (std::size_t i = 0; i < sum.data.size(); ++i)
-                        sum.data[i] = (first ? 0.0 : sum.data[i]) + in[1].data[i] / 4.0;
-                      return Arrays{sum};
-                    });
+  auto result = exact_case("accumulate in step " + std::to_string(step),
+                           {stored(Draw::eighths),
+                            {{}, Draw::constant, false, 24, true},
+                            fixed(kParameter, Draw::eighths),
+                            batch_info(step)},
+                           apply(kAccumulate, {{"steps", std::int64_t{4}}}), [](const Arrays& in) {
+                             auto sum = in[0], rows = in[1];
+                             const auto step_of_update = static_cast<std::int64_t>(in[3].data[3]) % 4;
+                             const auto kept = step_of_update == 0 ? 0.0 : 1.0, rows_of_step = in[3].data[1];
+                             rows.data[0] = kept * rows.data[0] + rows_of_step;
+                             for (std::size_t i = 0; i < sum.data.size(); ++i) {
+                               sum.data[i] = kept * sum.data[i] + rows_of_step * in[2].data[i];
+                               if (step_of_update == 3) sum.data[i] /= rows.data[0];
+                             }
+                             return Arrays{sum, rows};
+                           });
+  result.tolerance = 1e-6;
+  return result;
 }
 
-OpCase accumulation_case(std::int64_t step, std::int64_t flag) {
+OpCase accumulation_case(std::int64_t step, std::int64_t rows) {
   return exact_case(
-      "accumulation in step " + std::to_string(step) + " with flag " + std::to_string(flag),
-      {batch_info(step), {Shape{}, Draw::constant, false, flag}},
+      "accumulation in step " + std::to_string(step) + " with rows " + std::to_string(rows),
+      {batch_info(step), {Shape{}, Draw::constant, false, rows}},
       [](const Values& x) {
         return x[0].builder().apply(kAccumulation, x, {{"steps", std::int64_t{4}}});
       },

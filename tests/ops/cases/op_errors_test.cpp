@@ -126,6 +126,54 @@ TEST_CASE("all_finite finds the last of few and of many elements on a GPU", "[.g
   }
 }
 
+namespace {
+
+void check_largest_magnitude(Device device) {
+  const auto infinity = std::numeric_limits<float>::infinity();
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::int64_t elements : {1, 63, 100'000}) {
+    GraphBuilder builder;
+    builder.output("y", largest_magnitude(std::vector{builder.input("x", {elements}), builder.input("z", {})}));
+    Program program(std::move(builder).build(), 0, device);
+    const Tensor x({elements}, DType::float32);
+    std::ranges::fill(x.mutable_data<float>(), -0.5F);
+    const auto largest_of = [&](float last, float z) {
+      x.mutable_data<float>().back() = last;
+      program.bind("x", x.to(device));
+      program.bind("z", Tensor::scalar(z).to(device));
+      program.run();
+      return program.output("y").to(Device{}).item<float>();
+    };
+    CHECK(largest_of(-3.0F, 2.0F) == 3.0F);
+    CHECK(largest_of(-3.0F, -4.0F) == 4.0F);
+    CHECK(largest_of(std::numeric_limits<float>::denorm_min(), 0.0F) ==
+          (elements == 1 ? std::numeric_limits<float>::denorm_min() : 0.5F));
+    CHECK(largest_of(-infinity, 1.0F) == infinity);
+    CHECK(std::isnan(largest_of(nan, infinity)));
+    CHECK(std::isnan(largest_of(infinity, -nan)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the largest magnitude is that of any element, and a NaN is larger than infinity", "[ops]") {
+  check_largest_magnitude(Device{});
+}
+
+TEST_CASE("a GPU finds the largest magnitude of any element", "[.gpu]") {
+  if (const auto device = testing::gpu()) check_largest_magnitude(*device);
+}
+
+TEST_CASE("at_most is 0 for a NaN", "[ops]") {
+  GraphBuilder builder;
+  builder.output("y", at_most(builder.input("x", {2}), 1.0));
+  Program program(std::move(builder).build(), 0);
+  program.bind("x", Tensor::from<float>({2}, std::vector<float>{std::numeric_limits<float>::quiet_NaN(), 1.0F}));
+  program.run();
+  CHECK(program.output("y").data<float>()[0] == 0.0F);
+  CHECK(program.output("y").data<float>()[1] == 1.0F);
+}
+
 TEST_CASE("at_least is 0 for a NaN", "[ops]") {
   GraphBuilder builder;
   builder.output("y", at_least(builder.input("x", {2}), -1.0));

@@ -35,6 +35,8 @@ Reference identity();
 Reference one();
 /// 1 where the input is not below the threshold, else 0.
 Reference at_least(double threshold);
+Reference at_most(double threshold);
+Reference largest_magnitude();
 /// A target with the leading size kBatch gets the leading size of the input.
 Reference reshape(Sizes target);
 Reference view_at(std::int64_t offset, Sizes target);

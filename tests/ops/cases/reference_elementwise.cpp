@@ -133,6 +133,30 @@ Reference at_least(double threshold) {
   return {forward, nullptr};
 }
 
+Reference at_most(double threshold) {
+  const auto forward = [threshold](const Arrays& in) {
+    auto y = in[0];
+    for (auto& element : y.data) element = element <= threshold ? 1.0 : 0.0;
+    return Arrays{y};
+  };
+  return {forward, nullptr};
+}
+
+Reference largest_magnitude() {
+  const auto forward = [](const Arrays& in) {
+    Array y(Sizes{});
+    bool has_nan = false;
+    for (const auto& array : in)
+      for (const auto element : array.data) {
+        has_nan = has_nan || std::isnan(element);
+        y.data[0] = std::max(y.data[0], std::abs(element));
+      }
+    if (has_nan) y.data[0] = std::numeric_limits<double>::quiet_NaN();
+    return Arrays{y};
+  };
+  return {forward, nullptr};
+}
+
 Reference reshape(Sizes target) {
   const auto forward = [target](const Arrays& in) {
     auto y = in[0];

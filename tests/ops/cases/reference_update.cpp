@@ -36,20 +36,21 @@ Reference sgd_update(SgdOptions options) {
   return {forward, nullptr};
 }
 
-// Inputs: parameter, m, v, gradient, rate, batch info, optionally a factor.
+// Inputs: parameter, m, v, number of updates, gradient, rate, optionally a factor.
 Reference adam_update(AdamOptions options) {
   const auto forward = [options](const Arrays& in) {
-    const auto g = effective_gradient(in[0], in[3], in.size() > 6 ? &in[6] : nullptr,
+    const auto g = effective_gradient(in[0], in[4], in.size() > 6 ? &in[6] : nullptr,
                                       options.decoupled ? 0.0 : options.weight_decay);
-    const auto kept = options.decoupled ? 1.0 - in[4].data[0] * options.weight_decay : 1.0;
-    const auto t = in[5].data[3] + 1.0;
-    Arrays out(in.begin(), in.begin() + 3);
+    const auto kept = options.decoupled ? 1.0 - in[5].data[0] * options.weight_decay : 1.0;
+    const auto t = in[3].data[0] + 1.0;
+    Arrays out(in.begin(), in.begin() + 4);
+    out[3].data[0] = t;
     for (std::size_t i = 0; i < g.data.size(); ++i) {
       const auto m = options.beta1 * in[1].data[i] + (1.0 - options.beta1) * g.data[i];
       const auto v = options.beta2 * in[2].data[i] + (1.0 - options.beta2) * g.data[i] * g.data[i];
       const auto m_hat = m / (1.0 - std::pow(options.beta1, t));
       const auto v_hat = v / (1.0 - std::pow(options.beta2, t));
-      out[0].data[i] = kept * in[0].data[i] - in[4].data[0] * m_hat / (std::sqrt(v_hat) + options.epsilon);
+      out[0].data[i] = kept * in[0].data[i] - in[5].data[0] * m_hat / (std::sqrt(v_hat) + options.epsilon);
       out[1].data[i] = m;
       out[2].data[i] = v;
     }
@@ -58,12 +59,13 @@ Reference adam_update(AdamOptions options) {
   return {forward, nullptr};
 }
 
-// Inputs: parameter, m, v, gradient, rate, batch info, optionally a factor.
+// Inputs: parameter, m, v, number of updates, gradient, rate, optionally a factor.
 Reference lamb_update(AdamOptions options) {
   const auto forward = [options](const Arrays& in) {
-    const auto g = effective_gradient(in[0], in[3], in.size() > 6 ? &in[6] : nullptr, 0.0);
-    const auto t = in[5].data[3] + 1.0;
-    Arrays out(in.begin(), in.begin() + 3);
+    const auto g = effective_gradient(in[0], in[4], in.size() > 6 ? &in[6] : nullptr, 0.0);
+    const auto t = in[3].data[0] + 1.0;
+    Arrays out(in.begin(), in.begin() + 4);
+    out[3].data[0] = t;
     std::vector<double> step(g.data.size());
     double parameter_squares = 0.0, step_squares = 0.0;
     for (std::size_t i = 0; i < g.data.size(); ++i) {
@@ -77,7 +79,7 @@ Reference lamb_update(AdamOptions options) {
     }
     const bool has_norms = parameter_squares > 0.0 && step_squares > 0.0;
     const auto trust = has_norms ? std::sqrt(parameter_squares / step_squares) : 1.0;
-    for (std::size_t i = 0; i < g.data.size(); ++i) out[0].data[i] = in[0].data[i] - in[4].data[0] * trust * step[i];
+    for (std::size_t i = 0; i < g.data.size(); ++i) out[0].data[i] = in[0].data[i] - in[5].data[0] * trust * step[i];
     return out;
   };
   return {forward, nullptr};

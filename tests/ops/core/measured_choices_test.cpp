@@ -1,5 +1,7 @@
 #include "troupe/ops/core/measured_choices.hpp"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -129,6 +131,19 @@ TEST_CASE("choices are kept in memory if the file cannot be written", "[choices]
   MeasuredChoices choices("/proc/troupe/choices");
   CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
   CHECK(choices.choose("key", kThree, never) == 1);
+}
+
+TEST_CASE("choices are kept in memory if the file is a folder or a device", "[choices]") {
+  const TemporaryDirectory folder;
+  const auto pipe = folder / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  for (const auto& path : {folder.path(), pipe, std::filesystem::path("/dev/zero")}) {
+    MeasuredChoices choices(path);
+    CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
+    CHECK(choices.choose("key", kThree, never) == 1);
+  }
+  CHECK(std::filesystem::is_directory(folder.path()));
+  CHECK(std::filesystem::is_fifo(pipe));
 }
 
 TEST_CASE("threads that ask for one key measure it once", "[choices]") {

@@ -10,6 +10,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/hash.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/softmax.hpp"

@@ -4,12 +4,17 @@
 #include <limits>
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/decimal_comma.hpp"
 #include "troupe/tests/ops/data/idx_writer.hpp"
 #include "troupe/tests/ops/support.hpp"
+#include "troupe/tests/skip.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
+
+using testing::DecimalComma;
+using testing::skip;
 
 Bytes bytes_of(const std::string& text) {
   return {text.begin(), text.end()};
@@ -50,6 +55,22 @@ TEST_CASE("integers of 64 bits are read to the last digit", "[csv]") {
   CHECK(
       std::ranges::equal(data.array("x").data<std::int64_t>(),
                          std::vector<std::int64_t>{9007199254740993, std::numeric_limits<std::int64_t>::min(), 1000}));
+}
+
+TEST_CASE("a number that rounds to the largest float32 is read", "[csv]") {
+  const auto data = read("a\n3.4028235e38\n-3.4028235e38\n", {{"x", {"a"}}});
+  const auto largest = std::numeric_limits<float>::max();
+  CHECK(std::ranges::equal(data.array("x").data<float>(), std::vector<float>{largest, -largest}));
+  CHECK(contains(refusal("a\n3.4028236e38\n"), "'3.4028236e38' is too large"));
+}
+
+TEST_CASE("numbers of a table are read alike in a locale with a decimal comma", "[csv]") {
+  const DecimalComma locale;
+  if (!locale.is_set()) return skip("the system has no locale with a decimal comma");
+  CHECK(contains(refusal("a\n1.5e400\n"), "'1.5e400' is too large"));
+  CHECK(contains(refusal("a\n1,5\n", {{"x", {"a"}}}, {.separator = ';'}), "'1,5' is not a number"));
+  const auto data = read("a\n1.5\n1.5e-400\n+2.5e-1\n", {{"x", {"a"}}});
+  CHECK(std::ranges::equal(data.array("x").data<float>(), std::vector<float>{1.5F, 0.0F, 0.25F}));
 }
 
 TEST_CASE("a table may have no header, another separator, and be gzipped", "[csv]") {

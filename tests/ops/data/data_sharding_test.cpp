@@ -1,5 +1,6 @@
 #include "troupe/ops/data/data_sharding.hpp"
 
+#include <limits>
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
@@ -48,6 +49,10 @@ TEST_CASE("the names of sharding are read back, and others refused") {
 }
 
 TEST_CASE("layouts that do not fit are refused") {
+  CHECK_THROWS_WITH(ShardLayout().batches(4), Contains("not divided has no shards"));
+  CHECK_THROWS_WITH(ShardLayout().share(0, 4), Contains("not divided has no shards"));
+  CHECK(ShardLayout({std::numeric_limits<std::int64_t>::max()}, 0).batches(std::numeric_limits<std::int64_t>::max()) ==
+        1);
   CHECK_THROWS_WITH(ShardLayout({3, 4}, 2), Contains("no shard 2 among 2"));
   CHECK_THROWS_WITH(ShardLayout({3, 4}, 0).batches(1), Contains("a batch of 1 rows has no share for each of 2"));
   CHECK_THROWS_WITH(numbers(5).in_layout({{3, 4}, 0}), Contains("has 5 rows, but its layout says 3"));

@@ -1,6 +1,7 @@
 #include "troupe/ops/data/dataset.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "troupe/tests/catch.hpp"
@@ -245,8 +246,40 @@ TEST_CASE("options out of range are refused by name", "[dataset]") {
   CHECK(contains(error_of([] { (void)range(3).prefetch(-1); }), "prefetch"));
   CHECK(contains(error_of([] { (void)range(3).take(-1); }), "to take"));
   CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{1} << 31); }) ==
-        "[dataset] a data set has at most 2^31 - 1 rows");
+        "[dataset] the number of rows must be at most 2147483647, not 2147483648");
   CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{0x7fffffff}); }).empty());
+}
+
+TEST_CASE("numbers too large for a plan are refused by name and bound", "[dataset]") {
+  constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+  CHECK(error_of([] { (void)range(3).batch(kLargest); }) ==
+        "[dataset] the batch size must be at most 2147483647, not 9223372036854775807");
+  CHECK(error_of([] { (void)range(3).prefetch(std::int64_t{1} << 40); }) ==
+        "[dataset] the number of batches to prefetch must be at most 65536, not 1099511627776");
+  CHECK(contains(error_of([] { (void)range(3).in_streams(kLargest); }), "the batch size must be at most 2147483647"));
+  CHECK(contains(error_of([] { (void)range(3).in_streams(4); }), "3 rows are too few for 4 streams"));
+  CHECK(range(3).batch(Dataset::kMostRows).batches() == 1);
+  CHECK(range(3).prefetch(Dataset::kMostPrefetched).prefetched() == 65'536);
+  // A shuffle buffer and a cut of more rows than there are mean all rows.
+  CHECK(range(3).shuffle(kLargest).order(1, 0).size() == 3);
+  CHECK(range(3).take(kLargest).rows() == 3);
+  CHECK(range(3).skip(kLargest).rows() == 0);
+}
+
+TEST_CASE("windows whose number of elements overflows are refused", "[dataset]") {
+  const Tensor sequence({8}, DType::int32);
+  const auto refusal = [&](Dataset::Windows windows, std::int64_t shift) {
+    return error_of([&] {
+      (void)Dataset::from_windows("a", sequence, {.times = 2, .rows = 2});
+      (void)Dataset::from_windows("a", sequence, windows).with_windows("b", sequence, shift);
+    });
+  };
+  constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+  CHECK(refusal({.times = 2, .rows = 3}, 2).empty());
+  CHECK(contains(refusal({.times = 2, .rows = 3}, 3), "need a sequence of 9 elements"));
+  CHECK(contains(refusal({.times = std::int64_t{1} << 62, .rows = 4}, 0), "more elements than 63 bits can count"));
+  CHECK(contains(refusal({.times = 2, .rows = 2}, kLargest), "more elements than 63 bits can count"));
+  CHECK(contains(refusal({.times = 2, .rows = 2}, -1), "must not be negative: -1"));
 }
 
 }  // namespace troupe::ops_test

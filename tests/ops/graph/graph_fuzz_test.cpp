@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/passes/gradient.hpp"

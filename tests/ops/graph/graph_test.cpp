@@ -1,7 +1,12 @@
 #include "troupe/ops/graph/graph.hpp"
 
+#include <functional>
+
+#include "troupe/ops/core/name.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/layers.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 
@@ -86,6 +91,45 @@ TEST_CASE("two sources or outputs of one name are refused", "[graph]") {
   CHECK(contains(error_of([&] { builder.input("x", {3}); }), "[graph] there are two values named 'x'"));
   CHECK(contains(error_of([&] { builder.parameter("x", {3}, Initializer::zeros()); }), "'x'"));
   CHECK(contains(error_of([&] { builder.output("y", x); }), "[graph] there are two outputs named 'y'"));
+}
+
+TEST_CASE("a name that no file or report can hold is refused, whatever it names", "[graph][errors]") {
+  for (const auto& name : {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(1'025, 'a'),
+                           std::string("a\"b"), std::string("a\\b"), std::string("\xff")}) {
+    const auto refuses = [&](const std::function<void(GraphBuilder&)>& use) {
+      GraphBuilder builder;
+      return contains(error_of([&] { use(builder); }), "name");
+    };
+    INFO(name.substr(0, 10));
+    CHECK(refuses([&](auto& builder) { builder.input(name, {2}); }));
+    CHECK(refuses([&](auto& builder) { builder.parameter(name, {2}, Initializer::zeros()); }));
+    CHECK(refuses([&](auto& builder) { builder.row_sparse_parameter(name, {2}, Initializer::zeros()); }));
+    CHECK(refuses([&](auto& builder) { builder.buffer(name, {2}, Initializer::zeros()); }));
+    CHECK(refuses([&](auto& builder) { const GraphBuilder::Scope scope(builder, name); }));
+    if (name.size() > kMaxNameBytes) continue;  // names of states and outputs may be longer
+    CHECK(refuses([&](auto& builder) { builder.state(name, {2}, Initializer::zeros()); }));
+    CHECK(refuses([&](auto& builder) { builder.replica_state(name, {2}, Initializer::zeros()); }));
+    CHECK(refuses([&](auto& builder) { builder.output(name, builder.input("x", {2})); }));
+  }
+}
+
+TEST_CASE("a name with all its scopes has at most 1,024 bytes, and a parameter no slash", "[graph][errors]") {
+  GraphBuilder builder;
+  const GraphBuilder::Scope scope(builder, std::string(1'000, 's'));
+  CHECK(error_of([&] { builder.parameter(std::string(23, 'w'), {2}, Initializer::zeros()); }).empty());
+  CHECK(contains(error_of([&] { builder.parameter(std::string(24, 'w'), {2}, Initializer::zeros()); }),
+                 "of a parameter has 1025 bytes; at most 1024 are possible"));
+  CHECK(contains(error_of([&] { builder.buffer("mean/of", {2}, Initializer::zeros()); }), "has a slash"));
+  CHECK(error_of([&] { builder.state("w/velocity", {2}, Initializer::zeros()); }).empty());
+}
+
+TEST_CASE("two layers without scopes get an error that names the remedy", "[graph][errors]") {
+  GraphBuilder builder;
+  const auto x = builder.input("x", {kBatch, 2});
+  const auto y = Dense{3}(x);
+  CHECK(error_of([&] { Dense{3}(y); }) ==
+        "[graph] there are two values named 'weights'; layers outside a Sequential need a GraphBuilder::Scope each, "
+        "whose name is put before the names of their parameters");
 }
 
 TEST_CASE("missing outputs, unknown ops and foreign values are errors", "[graph]") {

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 

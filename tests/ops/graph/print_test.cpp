@@ -1,10 +1,13 @@
 #include "troupe/ops/graph/print.hpp"
 
+#include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/pool.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/decimal_comma.hpp"
 #include "troupe/tests/ops/support.hpp"
+#include "troupe/tests/skip.hpp"
 
 namespace troupe::ops_test {
 
@@ -34,6 +37,19 @@ TEST_CASE("all outputs of a node are printed", "[print]") {
   GraphBuilder builder;
   max_pool(builder.input("x", {kBatch, 4, 4, 1}));
   CHECK(contains(to_text(builder.graph()), "%1, %2 max_pool: float32[B, 2, 2, 1], uint8[B, 2, 2, 1] = max_pool(%0)"));
+}
+
+TEST_CASE("texts of graphs and data sets are the same in a locale with a decimal comma", "[print]") {
+  GraphBuilder builder;
+  builder.output("y", scale(builder.input("x", {kBatch, 1'000}), 2.5));
+  const auto data = Dataset::of_rows(60'000);
+  const auto texts = [&] { return to_text(builder.graph()) + to_dot(builder.graph()) + data.content(); };
+  const auto expected = texts();
+  CHECK(contains(expected, "factor=2.5"));
+  CHECK(contains(expected, "60000 rows"));
+  const testing::DecimalComma locale;
+  if (!locale.is_set()) return testing::skip("the system has no locale with a decimal comma");
+  CHECK(texts() == expected);
 }
 
 TEST_CASE("a graph prints for Graphviz", "[print]") {

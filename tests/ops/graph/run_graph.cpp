@@ -4,6 +4,7 @@
 #include <string>
 
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::ops_test {
 

@@ -6,6 +6,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/fused/finite.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/ops/library/elementwise.hpp"

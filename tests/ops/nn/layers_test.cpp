@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/ops/nn/sequence.hpp"
@@ -115,6 +116,18 @@ TEST_CASE("a user-defined layer works in a model like any other", "[layers]") {
   };
   CHECK(named("doubled1.scale"));
   CHECK(named("doubled2.scale"));
+}
+
+TEST_CASE("a lambda is a layer, with and without a capture", "[layers]") {
+  const double factor = 3.0;
+  const Sequential model{[factor](Value x) { return scale(x, factor); }, [](Value x) { return x + 1.0; },
+                         std::function<Value(Value)>(relu), Dense{2}};
+  const auto graph = graph_of(model, {kBatch, 2});
+  CHECK(parameters_of(graph)[0].name == "dense1.weights");
+  std::vector<std::string> names;
+  for (const auto& node : graph.nodes()) names.push_back(node.name);
+  CHECK(std::ranges::count(names, "activation1.scale") == 1);
+  CHECK(std::ranges::count(names, "activation3.relu") == 1);
 }
 
 TEST_CASE("layers refuse inputs that they cannot take", "[layers]") {

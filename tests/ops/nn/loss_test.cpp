@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// A batch of two rows: the output "y" of a model, and fields.
+/// A batch: the output "y" of a model, and fields.
 struct Batch {
   Tensor y;
   std::vector<std::pair<std::string, Tensor>> fields;
@@ -32,7 +34,7 @@ Tensor value_of(const Batch& batch, const std::function<Value(const Outputs&, co
   const Outputs outputs(builder.input("y", info_of(batch.y).shape));
   builder.output("value", function(outputs, inputs));
   const auto graph = std::move(builder).build();
-  Program program(graph, 2);
+  Program program(graph, batch.y.shape()[0]);
   program.bind("y", batch.y);
   for (auto id : graph.sources(kInput))
     for (const auto& [name, tensor] : batch.fields)
@@ -124,6 +126,36 @@ TEST_CASE("metrics count what they should", "[metric]") {
   CHECK(sum_of(mean_absolute_error(), kRegression).item<float>() == Approx(1.75F));
   CHECK(count_of(accuracy({}, {}, -7), kSequences).item<float>() == 4.0F);
   CHECK(sum_of(accuracy({}, {}, -7), kSequences).item<std::int64_t>() == 1);
+}
+
+TEST_CASE("metrics leave out ignored labels, also a label that is a class", "[metric]") {
+  const Batch batch{floats({4, 2}, {2, 1, 1, 2, 2, 1, 1, 2}), {{"labels", ints({4}, {0, -100, 1, -100})}}};
+  const auto result = [](const Batch& of, const Metric& metric) {
+    const auto sums = value_of(of, [&](const Outputs& outputs, const Inputs& fields) {
+      return cast(metric.sums(outputs, fields).sum, DType::float32);
+    });
+    const auto count =
+        value_of(of, [&](const Outputs& outputs, const Inputs& fields) { return metric.sums(outputs, fields).count; });
+    auto elements = sums.data<float>();
+    Floats all(elements.begin(), elements.end());
+    all.push_back(count.item<float>());
+    return all;
+  };
+  CHECK(result(batch, accuracy({}, {}, -100)) == Floats{1, 2});
+  CHECK(result(batch, top_k_accuracy(1, {}, {}, -100)) == Floats{1, 2});
+  CHECK(result(batch, top_k_accuracy(2, {}, {}, -100)) == Floats{2, 2});
+  CHECK(result(batch, confusion_matrix({}, {}, -100)) == Floats{1, 0, 1, 0, 2});
+  const Batch classes{batch.y, {{"labels", ints({4}, {0, 1, 1, 0})}}};
+  CHECK(result(classes, top_k_accuracy(1, {}, {}, 0)) == Floats{1, 2});
+  CHECK(result(classes, confusion_matrix({}, {}, 0)) == Floats{0, 0, 1, 1, 2});
+}
+
+TEST_CASE("class weights that do not fit are refused", "[loss][errors]") {
+  const Batch batch{floats({2, 2}, Floats(4, 1.0F)), {{"labels", ints({2}, {0, 1})}}};
+  const auto refusal = [&](const SoftmaxCrossEntropy& loss) { return error_of([&] { value_of(batch, loss); }); };
+  CHECK(refusal({.class_weights = {1.0F}}) == "[loss] there are 1 class weights for 2 classes");
+  CHECK(refusal({.class_weights = {1.0F, -1.0F}}) == "[loss] the weight of class 1 must be finite and not negative");
+  CHECK(contains(refusal({.smoothing = 0.1, .class_weights = {1.0F, 1.0F}}), "class weights need labels without"));
 }
 
 TEST_CASE("losses refuse outputs and fields that they cannot read, by name", "[loss][errors]") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/nn/trained.hpp"
 
@@ -76,7 +77,7 @@ TEST_CASE("optimizer state is named after its parameter and not trained", "[opti
   std::vector<std::string> states;
   for (auto id : builder.graph().sources(kParameter))
     if (!builder.graph().producer(id).trainable) states.push_back(builder.graph().producer(id).name);
-  CHECK(states == std::vector<std::string>{"dense1.weights/m", "dense1.weights/v"});
+  CHECK(states == std::vector<std::string>{"dense1.weights/m", "dense1.weights/v", "dense1.weights/adam/updates"});
 }
 
 TEST_CASE("a group of parameters has an optimizer of its own", "[optimizer]") {
@@ -93,6 +94,27 @@ TEST_CASE("a frozen group keeps its values", "[optimizer]") {
   CHECK(trained(frozen, 3)[1].data == std::vector<double>{0.5});
   CHECK(frozen.trains("a"));
   CHECK_FALSE(frozen.trains("b"));
+}
+
+TEST_CASE("a group without parameters is refused, with the parameters that there are", "[optimizer][errors]") {
+  const Optimizer all(Sgd{.lr = 0.1});
+  const auto is = [](const std::string& wanted) {
+    return [wanted](const std::string& name) { return name == wanted; };
+  };
+  const std::vector<std::string> names{"a", "b"};
+  const auto refusal = [&](const Optimizer& optimizer) { return error_of([&] { optimizer.expect_members(names); }); };
+  CHECK(refusal(all).empty());
+  CHECK(refusal(all.frozen(is("a")).with_group(is("b"), Adam{})).empty());
+  CHECK(refusal(all.frozen(is("b")).frozen(is("c"))) ==
+        "[optimizer] the filter of group 2, given to frozen(), accepts none of the parameters 'a', 'b'");
+  CHECK(refusal(all.with_group(is("A"), Adam{})) ==
+        "[optimizer] the filter of group 1, given to with_group(), accepts none of the parameters 'a', 'b'");
+  const auto any = [](const std::string&) { return true; };
+  CHECK(refusal(all.with_group(any, Adam{}).frozen(is("b"))) ==
+        "[optimizer] the filter of group 2, given to frozen(), accepts only parameters of groups that were added "
+        "before, such as 'b'; add it before them");
+  CHECK(refusal(all.frozen(any).frozen(is("b"))).empty());
+  CHECK(contains(refusal(all.with_group(is("a"), Optimizer(Adam{}).frozen(is("b")))), "none of the parameters 'a'"));
 }
 
 TEST_CASE("accumulated gradients make one update of their mean", "[optimizer]") {
@@ -122,7 +144,28 @@ TEST_CASE("a step that is not applied adds nothing to an accumulated gradient", 
   parts.step(2, {100.0F, 100.0F}, 1.0F);
   parts.set_flag(1.0F);
   parts.step(3, {1.0F, 1.0F}, 1.0F);
-  CHECK(parts.a().data[0] == Approx(0.85));
+  CHECK(parts.a().data[0] == Approx(0.8));
+  // An update none of whose steps is applied changes nothing.
+  parts.set_flag(0.0F);
+  parts.step(4, {1.0F, 1.0F}, 1.0F);
+  parts.step(5, {1.0F, 1.0F}, 1.0F);
+  CHECK(parts.a().data[0] == Approx(0.8));
+  // The update is applied although its last step is not.
+  parts.set_flag(1.0F);
+  parts.step(6, {1.0F, 1.0F}, 1.0F);
+  parts.set_flag(0.0F);
+  parts.step(7, {100.0F, 1.0F}, 1.0F);
+  CHECK(parts.a().data[0] == Approx(0.7));
+}
+
+TEST_CASE("all rows of an accumulated gradient weigh the same", "[optimizer]") {
+  Trained parts(Optimizer(Sgd{.lr = 1.0}).accumulating(3));
+  parts.set_rows(3);
+  parts.step(0, {0.0F, 0.0F}, 0.0F);
+  parts.step(1, {0.0F, 0.0F}, 0.0F);
+  parts.set_rows(2);
+  parts.step(2, {8.0F, 0.0F}, 0.0F);
+  CHECK(parts.a().data[0] == Approx(1.0 - 2.0));
 }
 
 TEST_CASE("an average of the parameters follows them", "[optimizer]") {

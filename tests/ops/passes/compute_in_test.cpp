@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "troupe/ops/fused/finite.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/conv2d.hpp"

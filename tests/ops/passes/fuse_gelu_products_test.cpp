@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"

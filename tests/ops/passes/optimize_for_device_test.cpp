@@ -2,6 +2,7 @@
 
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/fused/fused_elementwise.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/math.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/library/conv2d.hpp"

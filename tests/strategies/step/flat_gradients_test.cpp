@@ -35,19 +35,3 @@ TEST_CASE("flattened gradients lie one after the other, and unflattened ones hav
 TEST_CASE("no gradients cannot be joined") {
   CHECK_THROWS_WITH(flattened({}), "[gradient_hook] has no values to join");
 }
-
-TEST_CASE("a hook's state is assigned only if the loss is finite") {
-  GraphBuilder builder;
-  const auto state = builder.replica_state("kept", {2}, Initializer::zeros());
-  assign_state(state, builder.input("next", {2}), {.name = "site", .loss_is_finite = builder.input("finite", {})});
-  Program program(std::move(builder).build(), 1);
-  const auto kept = Tensor::from<float>({2}, {1, 2});
-  program.bind("kept", kept);
-  program.bind("next", Tensor::from<float>({2}, {3, 4}));
-  program.bind("finite", Tensor::from<float>({}, {-1}));
-  program.run();
-  CHECK(numbers(kept) == std::vector<float>{1, 2});
-  program.bind("finite", Tensor::from<float>({}, {0}));
-  program.run();
-  CHECK(numbers(kept) == std::vector<float>{3, 4});
-}

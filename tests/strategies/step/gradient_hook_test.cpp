@@ -78,8 +78,8 @@ TEST_CASE("a step whose loss is not finite leaves what is kept as it is") {
   picked.send(finite);
   factored.send(finite);
   const auto kept = picked.state("kept"), left = factored.state("0/kept"), right = factored.state("0/right");
-  picked.send(broken, -1.0F);
-  factored.send(broken, -1.0F);
+  picked.send(broken, 0.0F);
+  factored.send(broken, 0.0F);
   CHECK(picked.state("kept") == kept);
   CHECK(factored.state("0/kept") == left);
   CHECK(factored.state("0/right") == right);

@@ -38,7 +38,7 @@ TEST_CASE("a training graph computes no unused gradient") {
   CHECK(count_of(graph, "sgd_update") == 4);
 }
 
-TEST_CASE("whether the loss is finite is handed over first, then gradients as the backward pass makes them") {
+TEST_CASE("the check of the loss is handed over first, then gradients as the backward pass makes them") {
   std::vector<Shape> shapes;
   training_graph(small_spec(), kFields, [&](std::span<const Value> values) {
     ValueId last = -1;
@@ -55,10 +55,20 @@ TEST_CASE("whether the loss is finite is handed over first, then gradients as th
   CHECK(shapes.back().elements() <= 96);
 }
 
+TEST_CASE("a training whose optimizer has a group without parameters is refused; other graphs are not concerned") {
+  auto spec = small_spec();
+  spec.optimizer = spec.optimizer.frozen([](const std::string& name) { return name == "hidden.weight"; });
+  CHECK_THROWS_WITH(training_graph(spec, kFields, unreduced), Contains("group 1, given to frozen(), accepts none of"));
+  CHECK_NOTHROW(forward_graph(spec, kFields));
+}
+
 TEST_CASE("a strategy that loses a value is told so") {
   CHECK_THROWS_WITH(
       training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unreduced(v.first(4)); }),
       Contains("[strategy] reduces 5 values to 4"));
+  const auto loses_magnitude = [](std::span<const Value> v) { return std::vector<Value>(v.begin(), v.end()); };
+  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, loses_magnitude),
+                    Contains("[strategy] the first value that it reduces must be the sum of largest_magnitude()"));
 }
 
 TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {

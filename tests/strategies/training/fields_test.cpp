@@ -5,6 +5,7 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -116,4 +117,35 @@ TEST_CASE("several losses, weighted by a field, are one function") {
   const auto before = trainer.evaluate(data).loss;
   trainer.fit(data, {.epochs = 20});
   CHECK(trainer.evaluate(data).loss < 0.2 * before);
+}
+
+TEST_CASE("a field that the model uses in training alone is loaded in training alone") {
+  const auto data = regression_data().batch(20);
+  const auto noisy = [](const Inputs& in) {
+    const auto noise = in["b"];
+    const auto w = in.builder().parameter("w", {2, 1}, Initializer::zeros());
+    const auto y = matmul(in["a"], w);
+    return Outputs{{"prediction", in.builder().training() ? add(y, noise) : y}};
+  };
+  for (const int replicas : {1, 2}) {
+    auto runtime = scheduled_runtime(1, replicas);
+    const Mirrored mirrored(cpu_devices(replicas));
+    const ParameterServer servers(places_of(cpu_devices(replicas)), {Place{}}, ConsistencyRule::synchronous(replicas));
+    for (const Strategy* strategy : {static_cast<const Strategy*>(&mirrored), static_cast<const Strategy*>(&servers)})
+      for (const auto grain : {Grain::fused, Grain::per_op}) {
+        Trainer trainer(runtime, *strategy, noisy, Sgd{.lr = 0.3}, kLoss, {.grain = grain, .metrics = {{}}});
+        trainer.fit(data);
+        const auto w = trainer.parameters().get("w");
+        double sum = 0.0;
+        const auto predictions = trainer.predict(data, "prediction");
+        const auto a = data.array("a"), y = data.array("y");
+        for (std::int64_t row = 0; row < kRowsOfFields; ++row) {
+          const auto predicted =
+              a.data<float>()[2 * row] * w.data<float>()[0] + a.data<float>()[2 * row + 1] * w.data<float>()[1];
+          CHECK(predictions.data<float>()[row] == Approx(predicted).margin(1e-6));
+          sum += std::pow(predicted - y.data<float>()[row], 2.0);
+        }
+        CHECK(trainer.evaluate(data).loss == Approx(sum / kRowsOfFields).epsilon(1e-5));
+      }
+  }
 }

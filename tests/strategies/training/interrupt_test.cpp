@@ -134,7 +134,7 @@ TEST_CASE(
     const auto store = std::make_shared<ParameterStore>(3);
     const auto fit = [&](const std::shared_ptr<ParameterStore>& parameters, const FitOptions& options) {
       const Runtime runtime({.workers = 2, .cpu_devices = 2});
-      TrainerOptions setup{.grain = grain, .parameters = parameters};
+      TrainerOptions setup{.grain = grain, .parameters = parameters, .name = "trainer"};
       if (parts == 2) setup.other_parts.emplace_back(RuntimeOptions{.workers = 2, .cpu_devices = 2});
       const Mirrored strategy(std::vector<Place>{{0, {DeviceType::cpu, 0}}, {parts - 1, {DeviceType::cpu, 1}}});
       Trainer trainer(runtime, strategy, small_spec().model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, setup);

@@ -1,5 +1,7 @@
 // Layers whose steps depend on the whole batch, on the step or on the batch before, on any number of replicas.
 
+#include <tuple>
+
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/nn/normalization.hpp"
@@ -111,6 +113,19 @@ TEST_CASE("recurrent layers carry their states over the batches, each replica fo
   check_replicas(carried_model<Gru>, text_data(24, 6));
 }
 
+TEST_CASE("a carried state refuses data whose batches do not continue each other, by its name", "[errors]") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, Model(carried_model<Lstm>), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{});
+  const auto data = text_data(24, 6).in_order().batch(6);
+  CHECK_NOTHROW(trainer.fit(data));
+  CHECK_THROWS_WITH(trainer.fit(data.shuffle(10)),
+                    Contains("carries a state of 6 rows") && Contains("'tokens'") && Contains("is shuffled"));
+  CHECK_THROWS_WITH(trainer.fit(data.batch(4)), Contains("has batches of 4 rows"));
+  CHECK_THROWS_WITH(trainer.fit(data.take(20)), Contains("has a last batch of 2 rows"));
+  CHECK_NOTHROW(trainer.evaluate(data.batch(4)));
+}
+
 TEST_CASE("a carried state is that at the end of the batch before, until a text begins") {
   auto runtime = scheduled_runtime(1, 1);
   const OneDevice strategy;
@@ -161,6 +176,53 @@ TEST_CASE("running statistics come to those of the data, and are used outside tr
   const auto all = trainer.predict(data.batch(22)), by_one = trainer.predict(data.batch(1));
   for (std::size_t i = 0; i < all.data<float>().size(); ++i)
     CHECK(by_one.data<float>()[i] == Approx(all.data<float>()[i]).margin(1e-5));
+}
+
+TEST_CASE("batch norm of a large mean is exact on any number of replicas, with uneven and empty parts") {
+  for (const int replicas : {1, 2, 3, 4})
+    for (const std::int64_t rows : {3, 129}) {
+      INFO(replicas << " replicas, " << rows << " rows");
+      Tensor x({rows, 1}, DType::float32), y({rows, 1}, DType::float32);
+      double mean = 0.0, variance = 0.0;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        x.mutable_data<float>()[i] = 10'000.0F + 3.0F * uniform(5, 0, static_cast<std::uint64_t>(i));
+        mean += x.data<float>()[i] / static_cast<double>(rows);
+      }
+      for (const auto element : x.data<float>())
+        variance += (element - mean) * (element - mean) / static_cast<double>(rows);
+      auto runtime = scheduled_runtime(1, replicas);
+      const Mirrored strategy(cpu_devices(replicas));
+      // With a momentum of 1 the running statistics are those of the batch.
+      Trainer trainer(runtime, strategy, Sequential{BatchNorm{.momentum = 1.0}, Dense{1}}, Sgd{.lr = 0.0},
+                      MeanSquaredError{});
+      trainer.fit(Dataset::from_arrays({{"x", x}, {"y", y}}).batch(rows), {.epochs = 1});
+      CHECK(trainer.parameters().get("norm1.mean").data<float>()[0] == Approx(mean));
+      CHECK(trainer.parameters().get("norm1.variance").data<float>()[0] == Approx(variance).epsilon(1e-3));
+    }
+}
+
+TEST_CASE("a frozen batch norm keeps its running statistics and normalizes by them") {
+  Tensor x({4, 1}, DType::float32), y({4, 1}, DType::float32);
+  for (std::size_t i = 0; i < 4; ++i) x.mutable_data<float>()[i] = 5.0F + static_cast<float>(i);
+  const auto data = Dataset::from_arrays({{"x", x}, {"y", y}}).batch(4);
+  const auto is_norm = [](const std::string& name) { return name.starts_with("norm"); };
+  const auto is_scale = [](const std::string& name) { return name == "norm1.scale"; };
+  for (const int replicas : {1, 2}) {
+    auto runtime = scheduled_runtime(1, replicas);
+    const Mirrored strategy(cpu_devices(replicas));
+    const auto fit = [&](const Optimizer& optimizer) {
+      Trainer trainer(runtime, strategy, Sequential{BatchNorm{.momentum = 0.5}, Dense{1}}, optimizer,
+                      MeanSquaredError{});
+      const auto before = trainer.evaluate(data).loss;
+      const auto loss = trainer.fit(data, {.epochs = 1}).epochs.back().training.loss;
+      return std::tuple(trainer.parameters().get("norm1.mean").data<float>()[0],
+                        trainer.parameters().get("norm1.variance").data<float>()[0], loss == Approx(before));
+    };
+    CHECK(fit(Optimizer(Sgd{.lr = 0.1}).frozen(is_norm)) == std::tuple(0.0F, 1.0F, true));
+    const auto [mean, variance, same] = fit(Optimizer(Sgd{.lr = 0.1}).frozen(is_scale));
+    CHECK(mean == Approx(3.25));
+    CHECK_FALSE(same);
+  }
 }
 
 TEST_CASE("a step whose loss is not finite leaves the buffers as they were") {

@@ -5,8 +5,11 @@
 
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/dropout.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/tests/catch.hpp"
@@ -106,6 +109,25 @@ TEST_CASE("several outputs by name, fields of several dtypes, and no rows") {
   CHECK(predictor.predict(rows_of(data, 0), "price").shape() == Shape{0, 3});
   CHECK_THROWS_WITH(predictor.predict(rows_of(data, 5)), Contains("'price', 'kind'"));
   CHECK_THROWS_WITH(predictor.predict(rows_of(data, 5), "prize"), Contains("no output 'prize' among 'price', 'kind'"));
+}
+
+TEST_CASE("a model that draws numbers in prediction sees the calls as the batches of Trainer::predict") {
+  const Model noisy = [](const Inputs& in) -> Outputs {
+    const auto weights = in.builder().parameter("weights", {2, 3}, Initializer::glorot_uniform());
+    return {{"price", dropout(matmul(in["size"], weights), 0.5, 1, 0, in.builder().batch_info())}};
+  };
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, noisy, Sgd{.lr = 0.1}, TwoOutputsLoss{});
+  const auto data = houses(20).batch(10);
+  const auto all = trainer.predict(data);
+  Predictor predictor(trainer, data.fields());
+  CHECK(predictor.fields().size() == 1);
+  const auto first = predictor.predict(rows_of(data, 10));
+  CHECK(equal_bits(first, all.rows(0, 10)));
+  CHECK(equal_bits(predictor.predict(rows_of(data.skip(10), 10)), all.rows(10, 10)));
+  CHECK_FALSE(equal_bits(predictor.predict(rows_of(data, 10)), first));
+  CHECK(predictor.predict(rows_of(data, 0)).shape() == Shape{0, 3});
 }
 
 TEST_CASE("rows that do not fit are refused with the field") {
@@ -217,4 +239,44 @@ TEST_CASE("predicting again and again between the epochs of a fit does not end t
   reader.join();
   CHECK(error.empty());
   CHECK(trainer.steps() == 600);
+}
+
+TEST_CASE("a prediction uses one version of all parameters while they are set again and again") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  // The output is 0 if `a` and `b` have the same version.
+  const auto model = [](Value x) {
+    auto& builder = x.builder();
+    const auto a = builder.parameter("a", {64, 512}, Initializer::zeros());
+    const auto b = builder.parameter("b", {64, 512}, Initializer::zeros());
+    return matmul(x, a) - matmul(x, b);
+  };
+  const auto row = Tensor::from<float>({1, 64}, std::vector<float>(64, 1.0F));
+  const auto data = Dataset::from_arrays({{"x", row}});
+  Trainer trainer(runtime, strategy, model, Sgd{}, [](const Outputs& out, const Inputs&) {
+    return reshape(reduce_sum(out[""], std::vector<std::int64_t>{1}), {kBatch});
+  });
+  trainer.evaluate(data);
+  std::atomic<bool> done{false};
+  std::atomic<std::int64_t> torn{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      Predictor predictor(trainer, data.fields());
+      while (!done) {
+        const auto predicted = predictor.predict({{"x", row}});
+        for (const auto element : predicted.data<float>()) torn += element != 0.0F ? 1 : 0;
+      }
+    });
+  for (int version = 1; version <= 200; ++version) {
+    const auto value = Tensor::from<float>({64, 512}, std::vector<float>(64 * 512, static_cast<float>(version)));
+    trainer.set_parameters({{"a", value}, {"b", value}});
+  }
+  done = true;
+  for (auto& thread : threads) thread.join();
+  CHECK(torn == 0);
+  // A set that cannot be made changes nothing.
+  const auto other = Tensor::from<float>({64, 512}, std::vector<float>(64 * 512));
+  CHECK_THROWS_WITH(trainer.set_parameters({{"a", other}, {"b", row}}), Contains("[store] parameter 'b' is"));
+  CHECK(trainer.parameters().get("a").data<float>()[0] == 200.0F);
 }

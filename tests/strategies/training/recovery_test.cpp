@@ -58,7 +58,7 @@ Trainer trainer_for(const Runtime& runtime, const Strategy& strategy, std::share
                     Grain grain = Grain::fused) {
   const auto spec = small_spec();
   return Trainer(runtime, strategy, spec.model, spec.optimizer, spec.loss,
-                 {.seed = 3, .grain = grain, .parameters = std::move(store)});
+                 {.seed = 3, .grain = grain, .parameters = std::move(store), .name = "trainer"});
 }
 
 std::shared_ptr<ParameterStore> new_store() {
@@ -75,8 +75,9 @@ TEST_CASE("an update that fails on one replica stops the next fit until the para
     const auto store = new_store();
     const auto runtime = scheduled_runtime(seed);
     const FaultyMirrored faulty("optimizer.sgd_update", 1, 3, kSmallBuckets);
-    auto failing = trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::fused);
-    CHECK_THROWS_WITH(failing.fit(data_of_48()), Contains("[fault] injected") && Contains("step 3, replica 1"));
+    CHECK_THROWS_WITH(
+        trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::fused).fit(data_of_48()),
+        Contains("[fault] injected") && Contains("step 3, replica 1"));
     const Mirrored strategy(two_places());
     auto next = trainer_for(runtime, strategy, store);
     if (store->broken().empty()) continue;
@@ -130,7 +131,7 @@ TEST_CASE("replicas stay equal when the strategy changes in mid-training") {
   CHECK(store->position().epoch == 3);
 }
 
-TEST_CASE("two trainers of an epoch each on shared parameters are one of two epochs") {
+TEST_CASE("two trainers of one name, an epoch each on shared parameters, are one of two epochs") {
   const auto runtime = scheduled_runtime(1);
   const OneDevice strategy;
   const auto shared = new_store(), whole = new_store();
@@ -209,8 +210,9 @@ TEST_CASE("the position after a failure is that of the parameters, so that no ba
     const auto runtime = scheduled_runtime(seed);
     // In the backward pass: the sinks have the loss of step 3 already, or not yet.
     const FaultyMirrored faulty("grad.matmul", 0, 3);
-    auto failing = trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::chains);
-    CHECK_THROWS_WITH(failing.fit(data_of_48()), Contains("step 3, replica 0"));
+    CHECK_THROWS_WITH(
+        trainer_for(runtime, faulty, store, seed % 2 == 0 ? Grain::per_op : Grain::chains).fit(data_of_48()),
+        Contains("step 3, replica 0"));
     if (!store->broken().empty()) continue;
     CHECK(store->position().step == 3);
     CHECK(store->position().batch == 3);

@@ -1,7 +1,11 @@
 #include "troupe/transport/job/job.hpp"
 
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -69,6 +73,40 @@ Settings tf_config(const std::string& text) {
 }
 const std::string kCluster = R"("cluster":{"chief":["c:1"],"worker":["w0:2","w1:3"]})";
 
+/// A message with a descriptor, for sendmsg() and recvmsg().
+struct DescriptorMessage {
+  DescriptorMessage() {
+    header.msg_iov = &bytes;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  char byte = 0;
+  iovec bytes{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
+/// Sends a descriptor over a Unix socket.
+void send_descriptor(int socket, int descriptor) {
+  DescriptorMessage message;
+  auto* const control = CMSG_FIRSTHDR(&message.header);
+  control->cmsg_level = SOL_SOCKET;
+  control->cmsg_type = SCM_RIGHTS;
+  control->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
+  (void)!sendmsg(socket, &message.header, 0);
+}
+
+/// Returns the descriptor of send_descriptor(), or -1.
+int received_descriptor(int socket) {
+  DescriptorMessage message;
+  int descriptor = -1;
+  if (recvmsg(socket, &message.header, 0) == 1 && CMSG_FIRSTHDR(&message.header) != nullptr)
+    std::memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message.header)), sizeof descriptor);
+  return descriptor;
+}
+
 struct Accepted {
   std::string what;
   Settings settings;
@@ -90,6 +128,11 @@ TEST_CASE("every launcher's variables say who this process is and where the rank
        {"torchrun", kTorchrun, 3, 4, 1, 2, "node7:29500", "torchrun"},
        {"torchrun whose agent holds the port", with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}}), 3, 4, 1, 2,
         "node7:29501", "torchrun"},
+       {"torchrun whose agent holds the last port",
+        with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"MASTER_PORT", "65535"}}), 3, 4, 1, 2,
+        "node7:65534", "torchrun"},
+       {"RANK left over beside another launcher's variables", with(kOpenMpi, {{"RANK", "7"}}), 1, 2, 1, 2,
+        "*127.0.0.1:", "Open MPI"},
        {"Open MPI across machines, with an address passed on",
         with(kOpenMpi, {{"OMPI_COMM_WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "5"}}), 1, 4, 1, 2, "a:5",
         "Open MPI"},
@@ -163,6 +206,12 @@ TEST_CASE("malformed and contradicting variables are refused with name and value
        {with(kSlurm, {{"SLURM_PROCID", "7"}}), "SLURM_PROCID='7'"},
        {with(kHorovod, {{"HOROVOD_RANK", "two"}}), "HOROVOD_RANK='two'"},
        {with(kRank, {{"PET_NPROC_PER_NODE", "2"}}), "PET_NPROC_PER_NODE='2'"},
+       {with(kRank, {{"WORLD_SIZE", "-"}}), "RANK='1': WORLD_SIZE is missing"},
+       {with(kRank, {{"RANK", "-"}}), "WORLD_SIZE='2': RANK is missing"},
+       {{{"OMPI_COMM_WORLD_RANK", "0"}}, "OMPI_COMM_WORLD_RANK='0': OMPI_COMM_WORLD_SIZE is missing"},
+       {{{"JSM_NAMESPACE_RANK", "0"}}, "JSM_NAMESPACE_RANK='0': JSM_NAMESPACE_SIZE is missing"},
+       {{{"HOROVOD_RANK", "0"}}, "HOROVOD_RANK='0': HOROVOD_SIZE is missing"},
+       {with(kSlurm, {{"SLURM_PROCID", "-"}}), "Slurm has set some of its variables, but not SLURM_PROCID"},
        {{{"JSM_NAMESPACE_SIZE", "2"},
          {"JSM_NAMESPACE_RANK", "0"},
          {"LSB_JOBID", "1"},
@@ -173,6 +222,8 @@ TEST_CASE("malformed and contradicting variables are refused with name and value
        {tf_config("{" + kCluster + "}"), "task"},
        {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":2}})"), "none with index 2"},
        {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":-1}})"), "none with index -1"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":1.9}})"), "the index of the task is 1.9"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":true}})"), "the index of the task is true"},
        {tf_config("{" + kCluster + R"(,"task":{"type":"ps","index":0}})"),
         "it names 0 of type ps, so there is none with index 0"},
        {tf_config("{" + kCluster + R"(,"task":{"type":"tpu","index":0}})"), "there are no tasks of type 'tpu'"},
@@ -198,6 +249,9 @@ TEST_CASE("flags win, and the address alone completes what a launcher says") {
   CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2}), Contains("where the ranks meet"));
   for (const auto* address : {"host", ":1", "host:", "host:0", "host:65536", "host:1x"})
     CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2, .rendezvous = address}), Contains("rendezvous"));
+  for (const auto* address : {"[::1]:29400", "::1:29400"})
+    CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2, .rendezvous = address}),
+                      Contains(std::string("'") + address + "' is an IPv6 address"));
 }
 
 TEST_CASE("ranks of one job agree on an address, those of another have another") {
@@ -206,6 +260,35 @@ TEST_CASE("ranks of one job agree on an address, those of another have another")
   CHECK(first.rendezvous == second.rendezvous);
   CHECK(first.run_id == second.run_id);
   CHECK(resolve(with(kOpenMpi, {{"PMIX_NAMESPACE", "1638400002"}})).rendezvous != first.rendezvous);
+}
+
+TEST_CASE("two jobs that Hydra's proxies have started on one machine have addresses and run ids of their own") {
+  // Each end of a socket pair names the process that has made the pair, here this one.
+  std::array<int, 2> ends{}, others{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  const auto rank = [&](int descriptor, int number) {
+    return resolve(with(kPmi, {{"PMI_FD", std::to_string(descriptor)}, {"PMI_RANK", std::to_string(number)}}));
+  };
+  const auto first = rank(ends[0], 0), second = rank(ends[1], 1);
+  CHECK_FALSE(first.run_id.empty());
+  CHECK(first.run_id == second.run_id);
+  CHECK(first.rendezvous == second.rendezvous);
+  // Another process makes the pair of the other job.
+  std::array<int, 2> channel{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, channel.data()) == 0);
+  const auto child = fork();
+  if (child == 0) {
+    (void)!socketpair(AF_UNIX, SOCK_STREAM, 0, others.data());
+    send_descriptor(channel[1], others[0]);
+    _exit(0);
+  }
+  others[0] = received_descriptor(channel[0]);
+  REQUIRE(others[0] >= 0);
+  const auto other = rank(others[0], 0);
+  CHECK(other.run_id != first.run_id);
+  CHECK(other.rendezvous != first.rendezvous);
+  for (const auto descriptor : {ends[0], ends[1], others[0], channel[0], channel[1]}) close(descriptor);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("LSF's rank file gives the host of rank 0") {
@@ -219,6 +302,7 @@ TEST_CASE("LSF's rank file gives the host of rank 0") {
   std::filesystem::remove(path);
   CHECK(job.rank == 1);
   CHECK(job.rendezvous.starts_with("batch3:"));
+  CHECK(job.run_id == "99.");
 }
 
 TEST_CASE("lists of nodes and of tasks are expanded") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -190,6 +191,65 @@ TEST_CASE("a callback of a link that still runs after the end of a membership do
   memory.fill(std::byte{0});
   link->call_back();
   CHECK(std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
+TEST_CASE("a rank that reports a failed link to another rank makes it lost to all") {
+  const auto [to_first, first_end] = make_memory_link();
+  const auto [to_second, second_end] = make_memory_link();
+  FirstLoss at_zero, at_second;
+  auto options = options_with(patience());
+  Membership zero(options, {{1, to_first}, {2, to_second}});
+  options.rank = 1;
+  const Membership first(options, {{0, first_end}});
+  options.rank = 2;
+  Membership second(options, {{0, second_end}});
+  at_zero.listen_to(zero);
+  at_second.listen_to(second);
+  second.link_failed(1, std::make_shared<Failure>(Failure{.what = "[link] broke"}));
+  CHECK(at_second.rank() == 1);
+  CHECK(at_zero.rank() == 1);
+  CHECK_THAT(zero.lost()->what, Contains("process 1 has died or was cut off: [link] broke"));
+}
+
+TEST_CASE("a failed link to a rank is not its loss while rank 0 is silent: the rank may have ended because of that") {
+  const auto [to_second, second_end] = make_memory_link();
+  FirstLoss at_second;
+  // Rank 0 sends no heartbeats. The report is handled before the limit of silence, which is 20 heartbeats.
+  auto options = options_with(std::chrono::milliseconds(400));
+  options.rank = 2;
+  std::atomic<int> beats{0};
+  std::promise<void> reported;
+  const auto has_reported = reported.get_future().share();
+  const auto link = on_each_beat(second_end, [&] {
+    if (++beats == 10) has_reported.wait_for(patience());
+  });
+  Membership second(options, {{0, link}});
+  at_second.listen_to(second);
+  CHECK(eventually([&] { return beats == 10; }));
+  second.link_failed(1, std::make_shared<Failure>(Failure{.what = "[link] broke"}));
+  reported.set_value();
+  CHECK(at_second.rank() == 0);
+}
+
+TEST_CASE("an expendable rank that loses its link to another rank is gone, and the others go on") {
+  const auto [to_first, first_end] = make_memory_link();
+  const auto [to_second, second_end] = make_memory_link();
+  FirstLoss at_zero, at_second;
+  auto options = options_with(patience());
+  options.on_gone = [&](int rank, const FailurePtr&) { at_zero.tell(rank); };
+  Membership zero(options, {{1, to_first}, {2, to_second}});
+  options.on_gone = {};
+  options.rank = 1;
+  Membership first(options, {{0, first_end}});
+  options.rank = 2;
+  Membership second(options, {{0, second_end}});
+  for (auto* member : {&zero, &first, &second}) member->set_expendable({2});
+  at_zero.listen_to(zero);
+  at_second.listen_to(second);
+  second.link_failed(1, std::make_shared<Failure>(Failure{.what = "[link] broke"}));
+  CHECK(at_second.rank() == 1);
+  CHECK(at_zero.rank() == 2);
+  CHECK(zero.lost() == nullptr);
 }
 
 TEST_CASE("without an expendable process the others go on, and it learns that it was given up") {

@@ -1,9 +1,11 @@
 #include "troupe/transport/zeromq/direct_memory.hpp"
 
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "troupe/tests/catch.hpp"
@@ -73,4 +75,30 @@ TEST_CASE("the guard is read after the payload") {
   std::uint64_t word = 1;
   CHECK_THROWS_AS(read_here(&withdrawn, std::as_writable_bytes(std::span(&word, 1)), {address_of(&word), 1}),
                   PayloadWithdrawn);
+}
+
+TEST_CASE("a nonce is found only at its address in the memory of the process that has it") {
+  const std::uint64_t nonce = 0x1234'5678'9ABC'DEF0;
+  CHECK(has_nonce(getpid(), address_of(&nonce), nonce));
+  CHECK_FALSE(has_nonce(getpid(), address_of(&nonce), nonce + 1));
+  CHECK_FALSE(has_nonce(getpid(), 8, nonce));
+  const auto child = fork();
+  if (child == 0) {
+    // A process that the kernel does not let this one read, because it has ended.
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  CHECK_FALSE(has_nonce(child, address_of(&nonce), nonce));
+}
+
+TEST_CASE("the kernel names the process that sends over ipc, and none that sends over TCP") {
+  zmq::context_t context;
+  zmq::socket_t receiver(context, zmq::socket_type::pull), sender(context, zmq::socket_type::push);
+  const bool over_ipc = GENERATE(false, true);
+  receiver.bind(over_ipc ? "ipc://@troupe-test-" + std::to_string(getpid()) : "tcp://127.0.0.1:*");
+  sender.connect(receiver.get(zmq::sockopt::last_endpoint));
+  sender.send(zmq::str_buffer("hello"), zmq::send_flags::none);
+  zmq::message_t message;
+  (void)receiver.recv(message);
+  CHECK(sending_process(message) == (over_ipc ? std::optional<std::int64_t>(getpid()) : std::nullopt));
 }

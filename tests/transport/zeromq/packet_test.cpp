@@ -10,7 +10,9 @@ namespace {
 std::vector<PacketStart> examples() {
   const Frame frame{{FrameType::tensor_ready, 7, 1, 2, 11, 3, 5}, Tensor(Shape{2, 3}, DType::float32)};
   const auto header = encode_header(frame, PayloadChecksum::none);
-  return {{{.type = PacketType::introduction, .can_read_memory = true, .sequence = 1}},
+  return {{{.type = PacketType::introduction, .sequence = 1, .checksum = 99}},
+          {{.type = PacketType::nonce_written, .sequence = 2, .address = 4096}},
+          {{.type = PacketType::memory_readable, .sequence = 3}},
           {{.type = PacketType::frame,
             .channel = 9,
             .sequence = 2,
@@ -65,6 +67,8 @@ TEST_CASE("fields of a packet that do not fit together are refused") {
   refused({{.sequence = 1}}, "sequence 1");
   refused({{.type = PacketType::chunk, .sequence = 1, .address = 1, .guard_address = 1}}, "has no address");
   refused({{.type = PacketType::frame, .sequence = 1, .address = 1}, EncodedHeader{}}, "two addresses");
+  refused({{.type = PacketType::nonce_written, .sequence = 1}}, "one address");
+  refused({{.type = PacketType::nonce_written, .sequence = 1, .address = 1, .guard_address = 1}}, "one address");
 }
 
 TEST_CASE("bytes that are not those of the header are refused") {

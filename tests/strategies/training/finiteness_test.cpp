@@ -1,0 +1,194 @@
+// One decision per step whether losses and gradients are finite, in every strategy.
+
+#include <cmath>
+#include <limits>
+
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/math.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/strategies/local_sgd.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+#include "troupe/strategies/step/flat_gradients.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// The field g, one number per row.
+Dataset rows_with(const std::vector<float>& g, std::int64_t batch) {
+  return Dataset::from_arrays({{"g", Tensor::from<float>({static_cast<std::int64_t>(g.size()), 1}, g)}}).batch(batch);
+}
+
+Value parameter_w(const Inputs& in) {
+  return in.builder().parameter("w", {1}, Initializer::zeros());
+}
+Value per_row(Value column) {
+  return reshape(column, {kBatch});
+}
+
+/// The loss of a row is w g, so that the gradient of w is the mean of g.
+Outputs times_w(const Inputs& in) {
+  return mul(in["g"], parameter_w(in));
+}
+/// The loss of a row is sqrt((w g)^2): the gradient of w is a NaN where g is 0, though the loss is finite.
+Outputs root(const Inputs& in) {
+  const auto product = mul(in["g"], in.builder().parameter("w", {1}, Initializer::constant(1.0)));
+  return sqrt(mul(product, product));
+}
+
+const auto kLossOfRow = [](const Outputs& outputs, const Inputs&) { return per_row(outputs[""]); };
+
+float w_of(const Trainer& trainer, int replica = 0) {
+  return trainer.parameters().get("w", replica).item<float>();
+}
+
+using Hook = std::shared_ptr<const GradientHook>;
+
+struct Setting {
+  std::string name;
+  std::shared_ptr<const Strategy> strategy;
+};
+
+/// Strategies with two replicas that decide together, with hooks and without, and one with a single replica.
+std::vector<Setting> settings() {
+  const auto places = places_of(cpu_devices(2));
+  const std::vector<Place> server{{0, {}}};
+  const auto with_hook = [&](const std::string& hook) {
+    return std::make_shared<Mirrored>(places, MirroredOptions{.hook = gradient_hook_of(hook)});
+  };
+  const auto server_with = [&](const std::string& hook) {
+    return std::make_shared<ParameterServer>(places, server, ConsistencyRule::synchronous(2),
+                                             ServerOptions{.hook = gradient_hook_of(hook)});
+  };
+  std::vector<Setting> all{{"one device", std::make_shared<OneDevice>()}};
+  all.push_back({"atomic", std::make_shared<Mirrored>(places, MirroredOptions{.atomic_steps = true})});
+  for (const auto* hook : {"none", "float16", "bfloat16", "top_k:1", "power_sgd:1"}) {
+    all.push_back({std::string("mirrored ") + hook, with_hook(hook)});
+    all.push_back({std::string("server ") + hook, server_with(hook)});
+  }
+  return all;
+}
+
+/// A user's hook that sends gradients as integers.
+class Bytes final : public GradientHook {
+ public:
+  Value encode(std::span<const Value> gradients, const Site&) const override {
+    return cast(flattened(gradients), DType::uint8);
+  }
+  std::vector<Value> decode(Value encoded, std::span<const Shape> shapes) const override {
+    return unflattened(cast(encoded, DType::float32), shapes);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a gradient that is not finite makes no update, and the step is counted as skipped") {
+  for (const auto& [name, strategy] : settings()) {
+    CAPTURE(name);
+    const auto grain = GENERATE(Grain::fused, Grain::per_op);
+    auto runtime = scheduled_runtime(1, 2);
+    Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow, {.grain = grain});
+    // The row with 0 is in the second batch.
+    const auto result = trainer.fit(rows_with({1, 1, 1, 0, 1, 1}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    CHECK(w_of(trainer) == 0.5F);
+    CHECK(result.epochs.at(0).training.steps == 3);
+    CHECK(result.epochs.at(0).training.skipped_steps == 1);
+    CHECK(result.epochs.at(0).training.rows == 4);
+  }
+}
+
+TEST_CASE("a gradient that is not finite ends a fit that does not skip it, with the step") {
+  for (const auto& [name, strategy] : settings()) {
+    CAPTURE(name);
+    auto runtime = scheduled_runtime(3, 2);
+    Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow);
+    CHECK_THROWS_WITH(trainer.fit(rows_with({1, 1, 1, 0, 1, 1}, 2)), Contains("[gradient] ") && Contains("step 1"));
+    CHECK(std::isfinite(w_of(trainer)));
+    CHECK(trainer.parameters().broken().empty());
+  }
+}
+
+TEST_CASE("a sum of gradients that a hook or float32 cannot hold makes no update") {
+  const auto places = places_of(cpu_devices(2));
+  auto runtime = scheduled_runtime(5, 2);
+  SECTION("float16 of each gradient") {
+    const Mirrored strategy(places, {.hook = gradient_hook_of("float16")});
+    Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1e-5}, kLossOfRow);
+    const auto result =
+        trainer.fit(rows_with({1e5F, 1e5F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    CHECK(w_of(trainer) == Approx(-0.01));
+    CHECK(result.epochs.at(0).training.skipped_steps == 1);
+  }
+  SECTION("float16 of the sum") {
+    const Mirrored strategy(places, {.hook = gradient_hook_of("float16")});
+    Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1e-5}, kLossOfRow);
+    trainer.fit(rows_with({8e4F, 8e4F, 1e3F, 1e3F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    CHECK(w_of(trainer) == Approx(-0.01));
+  }
+  SECTION("the sum of two servers' workers, in float32") {
+    const ParameterServer strategy(places, {Place{}}, ConsistencyRule::synchronous(2));
+    Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1e-38}, kLossOfRow);
+    const auto result =
+        trainer.fit(rows_with({3.4e38F, 3.4e38F, 1e38F, 1e38F}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    CHECK(w_of(trainer) == Approx(-1.0));
+    CHECK(result.epochs.at(0).training.skipped_steps == 1);
+    CHECK_THROWS_WITH(trainer.fit(rows_with({3.4e38F, 3.4e38F}, 2)), Contains("[gradient] "));
+  }
+}
+
+TEST_CASE("a hook may send integers, and loses no NaN") {
+  const Hook hook = std::make_shared<Bytes>();
+  const auto places = places_of(cpu_devices(2));
+  std::vector<std::shared_ptr<const Strategy>> strategies{
+      std::make_shared<Mirrored>(places, MirroredOptions{.hook = hook}),
+      std::make_shared<ParameterServer>(places, std::vector<Place>{{}}, ConsistencyRule::synchronous(2),
+                                        ServerOptions{.hook = hook})};
+  for (const auto& strategy : strategies) {
+    auto runtime = scheduled_runtime(7, 2);
+    Trainer trainer(runtime, *strategy, times_w, Sgd{.lr = 1.0}, kLossOfRow);
+    trainer.fit(rows_with({4, 2, kNaN, 2, 2, 2}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+    CHECK(w_of(trainer) == -5.0F);
+  }
+}
+
+TEST_CASE("a worker of local SGD skips its own part of a step, and the metrics count the parts that were applied") {
+  const LocalSgd strategy(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 1});
+  auto runtime = scheduled_runtime(9, 2);
+  Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1.0}, kLossOfRow);
+  std::vector<StepMetrics> steps;
+  const auto result = trainer.fit(
+      rows_with({kNaN, 1}, 2),
+      {.on_step = [&](const StepMetrics& step) { steps.push_back(step); }, .on_non_finite_loss = NonFiniteLoss::skip});
+  // The copy of worker 0 stays 0 and that of worker 1 becomes -1; the server takes the mean over their rows.
+  CHECK(w_of(trainer) == -0.5F);
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].finite());
+  CHECK(steps[0].rows == 1);
+  CHECK(result.epochs.at(0).training.skipped_steps == 0);
+}
+
+TEST_CASE("workers of asynchronous servers decide for themselves") {
+  const ParameterServer strategy(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
+  auto runtime = scheduled_runtime(11, 2);
+  Trainer trainer(runtime, strategy, root, Sgd{.lr = 0.25}, kLossOfRow);
+  const auto result = trainer.fit(rows_with({1, 1, 0, 1, 1, 1}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+  CHECK(std::isfinite(w_of(trainer)));
+  CHECK(result.epochs.at(0).training.skipped_steps >= 1);
+}
+
+TEST_CASE("the decision can be switched off") {
+  for (const auto& [name, strategy] : settings()) {
+    CAPTURE(name);
+    auto runtime = scheduled_runtime(13, 2);
+    Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow, {.check_finite = false});
+    const auto result = trainer.fit(rows_with({1, 0}, 2));
+    CHECK(std::isnan(w_of(trainer)));
+    CHECK(result.epochs.at(0).training.skipped_steps == 0);
+  }
+}

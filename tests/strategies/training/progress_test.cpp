@@ -1,0 +1,236 @@
+// The progress of trainers: update counts of parameters, steps, and positions in the data.
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/strategies/central_storage.hpp"
+#include "troupe/strategies/local_sgd.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+
+/// The field g, one number per row.
+Dataset numbers(const std::vector<float>& g, std::int64_t batch) {
+  return Dataset::from_arrays({{"g", Tensor::from<float>({static_cast<std::int64_t>(g.size()), 1}, g)}}).batch(batch);
+}
+
+/// A model whose loss is w g for the parameter w with this name, so that the gradient of w is the mean of g.
+Model times(const std::string& parameter, double start = 0.0) {
+  return [=](const Inputs& in) -> Outputs {
+    return mul(in["g"], in.builder().parameter(parameter, {1}, Initializer::constant(start)));
+  };
+}
+
+const auto kRowLoss = [](const Outputs& outputs, const Inputs&) { return reshape(outputs[""], {kBatch}); };
+
+/// The mean of g, which tells the batches of a data set apart.
+Metric mean_of_g() {
+  return {"g", [](const Outputs&, const Inputs& in) -> MetricSums {
+            return {reduce_sum(in["g"], std::vector<std::int64_t>{0, 1})};
+          }};
+}
+
+float value_of(const ParameterStore& store, const std::string& name) {
+  return store.get(name).item<float>();
+}
+
+/// The strategies in which every update uses all rows of a step.
+std::vector<std::shared_ptr<const Strategy>> synchronous() {
+  const auto places = places_of(cpu_devices(2));
+  return {std::make_shared<OneDevice>(), std::make_shared<Mirrored>(places),
+          std::make_shared<ParameterServer>(places, std::vector<Place>{{}}, ConsistencyRule::synchronous(2)),
+          std::make_shared<CentralStorage>(places, Place{})};
+}
+
+}  // namespace
+
+TEST_CASE("a skipped step is no update for the bias corrections of Adam") {
+  for (const auto& strategy : synchronous())
+    for (const Optimizer& optimizer : {Optimizer(Adam{.lr = 1.0}), Optimizer(AdamW{.lr = 1.0, .weight_decay = 0.0})}) {
+      auto runtime = scheduled_runtime(1, 2);
+      Trainer trainer(runtime, *strategy, times("w", 1.0), optimizer, kRowLoss);
+      trainer.fit(numbers({kMissing, kMissing, 1, 1}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
+      CHECK(value_of(trainer.parameters(), "w") == Approx(0.0).margin(1e-6));
+      CHECK(value_of(trainer.parameters(), "w/adam/updates") == 1.0F);
+      CHECK(trainer.steps() == 2);
+    }
+}
+
+TEST_CASE("an optimizer that begins on trained parameters begins its own count") {
+  for (const auto& strategy : synchronous())
+    for (const Optimizer& optimizer :
+         {Optimizer(Adam{.lr = 0.125}), Optimizer(AdamW{.lr = 0.125, .weight_decay = 0})}) {
+      auto runtime = scheduled_runtime(2, 2);
+      Trainer first(runtime, *strategy, times("w"), Sgd{.lr = 0.0}, kRowLoss);
+      first.fit(numbers(std::vector<float>(40, 1.0F), 2));
+      Trainer second(runtime, *strategy, times("w"), optimizer, kRowLoss, {.parameters = first.shared_parameters()});
+      second.fit(numbers({3, 3}, 2));
+      CHECK(value_of(second.parameters(), "w") == Approx(-0.125));
+    }
+}
+
+TEST_CASE("a parameter that was frozen has its own count") {
+  auto runtime = scheduled_runtime(3);
+  const OneDevice strategy;
+  const auto model = [](const Inputs& in) -> Outputs {
+    auto& builder = in.builder();
+    return mul(in["g"], add(builder.parameter("head", {1}, Initializer::zeros()),
+                            builder.parameter("body", {1}, Initializer::zeros())));
+  };
+  const Optimizer adam = Adam{.lr = 0.125};
+  const auto is_body = [](const std::string& name) { return name == "body"; };
+  Trainer first(runtime, strategy, model, adam.frozen(is_body), kRowLoss);
+  first.fit(numbers(std::vector<float>(30, 1.0F), 2));
+  Trainer second(runtime, strategy, model, adam, kRowLoss, {.parameters = first.shared_parameters()});
+  second.fit(numbers({1, 1}, 2));
+  CHECK(value_of(second.parameters(), "body") == Approx(-0.125));
+}
+
+TEST_CASE("shards of a parameter count its updates, and another strategy goes on from their count") {
+  const auto places = places_of(cpu_devices(2));
+  const Mirrored mirrored(places);
+  const ParameterServer servers(places, {Place{}, Place{}}, ConsistencyRule::synchronous(2),
+                                {.sharding = {fixed_shards(2), Placement::round_robin}});
+  const auto hash_after = [&](const std::vector<const Strategy*>& strategies) {
+    auto runtime = scheduled_runtime(4, 2);
+    auto store = std::make_shared<ParameterStore>(3);
+    for (const auto* strategy : strategies)
+      small_trainer(runtime, *strategy, {.seed = 3, .parameters = store, .name = "one"}, Adam{.lr = 0.01})
+          .fit(data_of_50());
+    return store->hash();
+  };
+  const auto expected = hash_after({&mirrored, &mirrored, &mirrored});
+  CHECK(hash_after({&servers, &servers, &servers}) == expected);
+  CHECK(hash_after({&servers, &mirrored, &servers}) == expected);
+  CHECK(hash_after({&mirrored, &servers, &mirrored}) == expected);
+}
+
+TEST_CASE("an epoch that was stopped goes on with the same data alone") {
+  auto runtime = scheduled_runtime(5, 2);
+  const OneDevice strategy;
+  const auto a = numbers({0, 1, 2, 3}, 1);
+  const auto steps_on = [&](const Dataset& next, std::uint64_t seed = 0) {
+    auto store = std::make_shared<ParameterStore>();
+    const auto trainer_with = [&](std::uint64_t its_seed) {
+      return std::make_unique<Trainer>(runtime, strategy, times("w"), Sgd{}, kRowLoss,
+                                       TrainerOptions{.seed = its_seed, .parameters = store, .name = "one"});
+    };
+    trainer_with(0)->fit(a, {.max_steps = 3});
+    return trainer_with(seed)->fit(next).steps;
+  };
+  CHECK(steps_on(a) == 1);
+  CHECK(steps_on(numbers({0, 1, 2, 3}, 1)) == 1);
+  CHECK(steps_on(numbers({4, 5, 6, 7}, 1)) == 4);
+  CHECK(steps_on(a.shuffle(4)) == 4);
+  CHECK(steps_on(a, 1) == 4);
+  CHECK(steps_on(a.batch(2)) == 2);
+}
+
+TEST_CASE("trainers on one store take turns, each at its own place in the data") {
+  auto runtime = scheduled_runtime(6, 2);
+  const OneDevice strategy;
+  const auto data = numbers({0, 1, 2, 3}, 1);
+  const auto store = std::make_shared<ParameterStore>();
+  const TrainerOptions options{.parameters = store, .metrics = {{mean_of_g()}}};
+  Trainer first(runtime, strategy, times("w"), Sgd{}, kRowLoss, options);
+  Trainer second(runtime, strategy, times("w"), Sgd{}, kRowLoss, options);
+  CHECK(first.name() == "trainer");
+  CHECK(second.name() == "trainer_2");
+  std::vector<double> batches;
+  for (int turn = 0; turn < 4; ++turn)
+    for (auto* trainer : {&first, &second})
+      batches.push_back(trainer->fit(data, {.max_steps = 1}).epochs.at(0).training["g"]);
+  CHECK(batches == std::vector<double>{0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(first.steps() == 4);
+  CHECK(second.steps() == 4);
+}
+
+TEST_CASE("trainers of different parameters in one store train at the same time") {
+  const Runtime runtime;
+  const OneDevice strategy;
+  const auto data = numbers(std::vector<float>(200, 1.0F), 1);
+  const auto store = std::make_shared<ParameterStore>();
+  const Schedule rate = Schedule::from_function([](std::int64_t step) { return step < 100 ? 1.0 : 0.0; }, 200);
+  Trainer first(runtime, strategy, times("a"), Sgd{.lr = rate}, kRowLoss, {.parameters = store});
+  Trainer second(runtime, strategy, times("b"), Sgd{.lr = rate}, kRowLoss, {.parameters = store});
+  std::thread other([&] { second.fit(data, {.epochs = 2}); });
+  first.fit(data, {.epochs = 2});
+  other.join();
+  CHECK(value_of(*store, "a") == -100.0F);
+  CHECK(value_of(*store, "b") == -100.0F);
+  CHECK(first.steps() == 400);
+  CHECK(second.steps() == 400);
+}
+
+TEST_CASE("two trainers of one name are refused") {
+  auto runtime = scheduled_runtime(7);
+  const OneDevice strategy;
+  const auto store = std::make_shared<ParameterStore>();
+  const auto named = [&] {
+    return std::make_unique<Trainer>(runtime, strategy, times("w"), Sgd{}, kRowLoss,
+                                     TrainerOptions{.parameters = store, .name = "critic"});
+  };
+  {
+    const auto first = named();
+    CHECK_THROWS_WITH(named(), Contains("[trainer] another trainer on the same parameters is named 'critic'"));
+  }
+  CHECK_NOTHROW(named());
+}
+
+TEST_CASE("rows weigh the same in an accumulated update, in every strategy") {
+  const std::vector<float> g{0, 0, 0, 0, 0, 0, 8, 8};
+  for (const auto& strategy : synchronous()) {
+    auto runtime = scheduled_runtime(8, 2);
+    Trainer trainer(runtime, *strategy, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(3), kRowLoss);
+    CHECK(trainer.fit(numbers(g, 3)).accumulated_steps == 0);
+    CHECK(value_of(trainer.parameters(), "w") == -2.0F);
+  }
+  const ParameterServer asynchronous({{}}, {Place{}}, ConsistencyRule::asynchronous(1));
+  auto runtime = scheduled_runtime(8, 2);
+  Trainer trainer(runtime, asynchronous, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(3), kRowLoss);
+  trainer.fit(numbers(g, 3));
+  CHECK(value_of(trainer.parameters(), "w") == -2.0F);
+}
+
+TEST_CASE("a fit that ends within an update keeps its gradients for the next fit, and says so") {
+  auto runtime = scheduled_runtime(9);
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(2), kRowLoss);
+  const auto data = numbers({1, 2, 3, 4}, 1);
+  CHECK(trainer.fit(data, {.max_steps = 3}).accumulated_steps == 1);
+  CHECK(value_of(trainer.parameters(), "w") == -1.5F);
+  CHECK(trainer.fit(data, {.max_steps = 1}).accumulated_steps == 0);
+  CHECK(value_of(trainer.parameters(), "w") == -5.0F);
+}
+
+TEST_CASE("a parameter that the loss does not read stays, in every strategy") {
+  const auto model = [](const Inputs& in) -> Outputs {
+    auto& builder = in.builder();
+    return {{"a", mul(in["g"], builder.parameter("a", {1}, Initializer::constant(1.0)))},
+            {"b", mul(in["g"], builder.parameter("b", {1}, Initializer::constant(1.0)))}};
+  };
+  const auto loss = [](const Outputs& outputs, const Inputs&) { return reshape(outputs["a"], {kBatch}); };
+  auto strategies = synchronous();
+  const auto places = places_of(cpu_devices(2));
+  strategies.push_back(std::make_shared<LocalSgd>(places, std::vector<Place>{{}}));
+  strategies.push_back(
+      std::make_shared<ParameterServer>(places, std::vector<Place>{{}}, ConsistencyRule::asynchronous(2)));
+  for (const auto& strategy : strategies) {
+    auto runtime = scheduled_runtime(10, 2);
+    Trainer trainer(runtime, *strategy, model, AdamW{.lr = 0.1, .weight_decay = 0.5}, loss);
+    trainer.fit(numbers({1, 1, 1, 1}, 2));
+    CHECK(value_of(trainer.parameters(), "b") == 1.0F);
+    CHECK(value_of(trainer.parameters(), "a") < 0.9F);
+  }
+}

@@ -1,0 +1,84 @@
+#include "troupe/transport/acceptor.hpp"
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
+#include "troupe/tests/reserved_port.hpp"
+#include "troupe/tests/transport/zeromq/stranger.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const Secret kSecret(std::string(32, 's')), kOtherSecret(std::string(32, 't'));
+
+std::vector<std::byte> bytes(std::size_t count) {
+  return std::vector<std::byte>(count, std::byte{7});
+}
+
+/// Receives one message at an acceptor while `others` runs.
+std::optional<Acceptor::Message> received(Acceptor& acceptor, const std::function<void()>& others) {
+  std::thread thread(others);
+  const auto message = acceptor.receive(std::chrono::steady_clock::now() + patience());
+  thread.join();
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("a client with the secret sends messages and gets answers") {
+  const ReservedPort port;
+  const auto address = "tcp://" + port.address();
+  const auto acceptor = make_acceptor({address}, kSecret, patience());
+  const auto client = connect_to_acceptor(address, kSecret, patience());
+  client->send(bytes(kMaxAcceptedBytes));
+  const auto message = received(*acceptor, [] {});
+  REQUIRE(message);
+  CHECK(message->bytes == bytes(kMaxAcceptedBytes));
+  acceptor->answer(message->sender, bytes(1'000'000));
+  CHECK(client->receive(std::chrono::steady_clock::now() + patience()) == bytes(1'000'000));
+  CHECK_FALSE(client->was_refused());
+  CHECK_THROWS_WITH(client->send(bytes(kMaxAcceptedBytes + 1)), Contains("65537 bytes"));
+}
+
+TEST_CASE("an acceptor hears nothing from strangers, reports them, and reads little of what they send") {
+  const ReservedPort port;
+  const auto address = "tcp://" + port.address();
+  std::atomic<int> strangers{0};
+  const auto acceptor = make_acceptor({address}, kSecret, patience(), [&](const std::string&) { ++strangers; });
+  const auto client = connect_to_acceptor(address, kSecret, patience());
+  const auto message = received(*acceptor, [&] {
+    const auto other = connect_to_acceptor(address, kOtherSecret, patience());
+    other->send(bytes(10));
+    CHECK(eventually([&] {
+      (void)other->receive(std::chrono::steady_clock::now());
+      return other->was_refused();
+    }));
+    constexpr std::size_t kFlood = std::size_t{64} << 20;
+    for (const auto* mechanism : {"NULL", "PLAIN", "CURVE"}) {
+      const Stranger stranger(address);
+      stranger.begin(mechanism);
+      CHECK(stranger.flood(kFlood) < kFlood / 2);
+    }
+    CHECK(eventually([&] { return strangers > 0; }));
+    client->send(bytes(20));
+  });
+  REQUIRE(message);
+  CHECK(message->bytes == bytes(20));
+}
+
+TEST_CASE("an acceptor listens at all its addresses") {
+  const ReservedPort port;
+  const auto second = "tcp://127.0.0.2:" + std::to_string(port.number());
+  const auto acceptor = make_acceptor({"tcp://" + port.address(), second}, kSecret, patience());
+  const auto client = connect_to_acceptor(second, kSecret, patience());
+  client->send(bytes(3));
+  CHECK(received(*acceptor, [] {}));
+  CHECK_THROWS_WITH(make_acceptor({second}, kSecret, patience()),
+                    Contains("cannot be bound") && Contains("a port of its own"));
+}
