@@ -142,7 +142,8 @@ TEST_CASE("a batch without a label that counts has the loss 0 and changes nothin
   std::ranges::fill(ignored.mutable_data<std::int32_t>(), kIgnored);
   const auto data = Dataset::from_arrays({{"x", weighted_data(kRows).array("x")}, {"label", ignored}}).batch(4);
   CHECK(trainer.fit(data, {.epochs = 1}).epochs.back().training.loss == 0.0);
-  for (const auto element : trainer.parameters().get("w").data<float>()) CHECK(element == 0.0F);
+  const auto w = trainer.parameters().get("w");
+  for (const auto element : w.data<float>()) CHECK(element == 0.0F);
 }
 
 TEST_CASE("evaluation and epochs divide by the weights of all batches", "[loss]") {
