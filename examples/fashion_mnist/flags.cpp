@@ -26,7 +26,7 @@ std::string finite_and_positive(const std::string& text) {
   return good ? "" : "must be a positive number, not " + text;
 }
 
-/// What is wrong with a file that a flag names, found before the training, not after it. Empty if nothing is.
+/// The error of a file that a flag names, found before the training. Empty if there is none.
 std::string unusable_file(const Flags& flags) {
   const std::pair<const char*, const std::filesystem::path&> written[] = {{"--report", flags.report},
                                                                           {"--loss-curve", flags.loss_curve},

@@ -24,7 +24,7 @@ TEST_CASE("negative numbers are refused") {
 }
 
 #ifdef __x86_64__
-TEST_CASE("actors compute in the default floating-point mode, whatever mode the program has set") {
+TEST_CASE("actors compute in the default floating-point mode, not in the mode that the program has set") {
   constexpr float kSmallest = 1.17549435e-38F;
   constexpr std::uint64_t kFlushes = kDefaultFloatMode | 0x8040;
   const auto before = float_mode();

@@ -17,7 +17,7 @@ const std::shared_ptr<Connection>& closed_connection() {
   static auto context = make_context();
   static const auto connection = [] {
     auto made = std::make_shared<Connection>(context, OwnEnd{.identity = "fuzz"}, 1,
-                                             EndpointAddress{.tcp = "inproc://nobody"}, false);
+                                             EndpointAddress{.tcp = "inproc://unbound"}, false);
     made->fail(connection_failure("closed"));
     return made;
   }();

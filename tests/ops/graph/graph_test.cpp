@@ -93,7 +93,8 @@ TEST_CASE("two sources or outputs of one name are refused", "[graph]") {
   CHECK(contains(error_of([&] { builder.output("y", x); }), "[graph] there are two outputs named 'y'"));
 }
 
-TEST_CASE("a name that no file or report can hold is refused, whatever it names", "[graph][errors]") {
+TEST_CASE("a name that no file or report can hold is refused by every function of a builder that takes one",
+          "[graph][errors]") {
   for (const auto& name : {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(1'025, 'a'),
                            std::string("a\"b"), std::string("a\\b"), std::string("\xff")}) {
     const auto refuses = [&](const std::function<void(GraphBuilder&)>& use) {

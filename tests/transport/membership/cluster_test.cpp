@@ -285,7 +285,7 @@ TEST_CASE("a process that joins again with the rank of one that is gone is let i
   CHECK(ends == Ends(3));
 }
 
-TEST_CASE("processes without the secret of the job change nothing, whatever they send to its rendezvous") {
+TEST_CASE("processes without the secret of the job change nothing by any message to its rendezvous") {
   const auto address = new_address();
   std::atomic<int> notices{0};
   Happening sent;
