@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +135,7 @@ Started start(int rank, int port) {
   Started started;
   started.pid = fork();
   if (started.pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(ends[1], STDERR_FILENO);
     const auto rank_text = std::to_string(rank), port_text = std::to_string(port);
     execl("/proc/self/exe", "kill_matrix", "child", rank_text.c_str(), port_text.c_str(), nullptr);
@@ -273,8 +275,11 @@ class BusyLoops {
   explicit BusyLoops(int count) {
     for (int i = 0; i < count; ++i) {
       const auto pid = fork();
-      if (pid == 0)
+      if (pid == 0) {
+        // The loop ends with this program even if a signal ends the program.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (std::atomic<unsigned> number{0};;) ++number;
+      }
       pids_.push_back(pid);
     }
   }
