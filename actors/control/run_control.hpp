@@ -18,6 +18,7 @@ struct RunEnd {
   FailurePtr failure;
   bool drained = false;  ///< every actor has finished the run, with or without a failure
   bool stopped = false;  ///< the run was ended early by RunControl::stop() in some process
+  bool interrupted = false;  ///< the run was ended early by RunControl::interrupt() in some process
 };
 
 /// The outcome of the run that was started last, for threads that wait for it. Thread-safe.
@@ -93,6 +94,9 @@ class RunControl {
   virtual void start(const RunInfo& run) = 0;
   /// Ends the run early, all sources at the same step. Does nothing if no run is in progress.
   virtual void stop() = 0;
+  /// Ends the run early like stop(), for an owner that starts another run at once. In all processes the run counts as
+  /// interrupted. If the run has not begun yet, its sources still begin the step for which they have data.
+  virtual void interrupt() = 0;
   /// Ends the run in progress, if there is one, with this failure, without waiting for the actors. No run can follow,
   /// in no process. Does nothing after close() or a failed run.
   virtual void give_up(const FailurePtr& failure) = 0;
@@ -103,6 +107,7 @@ class RunControl {
   Phase phase() const { return outcome_.last().phase; }
   bool drained() const { return outcome_.last().drained; }
   bool stopped() const { return outcome_.last().stopped; }
+  bool interrupted() const { return outcome_.last().interrupted; }
   FailurePtr failure() const { return outcome_.last().failure; }
   FailurePtr final_failure() const { return outcome_.final_failure(); }
   /// Whether the run in progress has begun for the parts of this process: rank 0 has ordered them to prepare for it.

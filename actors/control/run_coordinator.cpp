@@ -87,7 +87,7 @@ void RunCoordinator::start(const RunInfo& run) {
   outcome_.begin();
   order_ = {order_.run + 1, run};
   stage_ = Stage::assembling;
-  stopped_ = false;
+  stopped_ = interrupted_ = false;
   end_step_ = kLastStep;
   furthest_step_ = run.first_step;
   for (auto& part : parts_) part.finished = part.in_run = false;
@@ -191,12 +191,20 @@ void RunCoordinator::start_if_prepared() {
   // If the run was stopped or has failed before it began, its sources end without a step.
   if (stopped_ || failure_) end_step_ = order_.info.first_step;
   post(StartSources{end_step_}, true);
+  if (interrupted_) pause_sources();
 }
 
 void RunCoordinator::stop() {
   const Handling handling(*this);
   if (!outcome_.running()) return;
   stopped_ = true;
+  pause_sources();
+}
+
+void RunCoordinator::interrupt() {
+  const Handling handling(*this);
+  if (!outcome_.running() || interrupted_) return;
+  interrupted_ = true;
   pause_sources();
 }
 
@@ -258,7 +266,7 @@ void RunCoordinator::fail(const FailurePtr& failure) {
 }
 
 void RunCoordinator::finish(Phase phase, bool drained) {
-  const RunEnd end{phase, failure_, drained, stopped_};
+  const RunEnd end{phase, failure_, drained, stopped_, interrupted_};
   over_ = outcome_.end(end);
   post_end(end);
 }

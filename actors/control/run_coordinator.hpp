@@ -18,6 +18,7 @@ class RunCoordinator final : public RunControl {
 
   void start(const RunInfo& run) override;
   void stop() override;
+  void interrupt() override;
   void give_up(const FailurePtr& failure) override;
   void close() override;
   std::vector<int> absent() const override;
@@ -110,6 +111,7 @@ class RunCoordinator final : public RunControl {
   PrepareRun order_;
   Stage stage_ = Stage::assembling;
   bool stopped_ = false;
+  bool interrupted_ = false;
   bool over_ = false;  // a run is over, and the function set by on_over() has not been called yet
   std::int64_t end_step_ = 0;
   std::int64_t furthest_step_ = 0;

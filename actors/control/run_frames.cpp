@@ -38,7 +38,7 @@ PrepareRun prepare_of(const IncomingFrame& frame) {
 }
 
 /// The flags of a RunEnd in FrameHeader::slot.
-enum EndFlags : std::int32_t { kFailed = 1, kDrained = 2, kStopped = 4 };
+enum EndFlags : std::int32_t { kFailed = 1, kDrained = 2, kStopped = 4, kInterrupted = 8 };
 
 }  // namespace
 
@@ -75,7 +75,8 @@ Frame frame_of(const RunOrder& order) {
 Frame frame_of(const RunEnd& end) {
   auto frame = frame_of(RunWord::over);
   const bool failed = end.phase == RunPhase::failed;
-  frame.header.slot = (failed ? kFailed : 0) | (end.drained ? kDrained : 0) | (end.stopped ? kStopped : 0);
+  frame.header.slot = (failed ? kFailed : 0) | (end.drained ? kDrained : 0) | (end.stopped ? kStopped : 0) |
+                      (end.interrupted ? kInterrupted : 0);
   if (end.failure) frame.payload = failure_payload(*end.failure);
   return frame;
 }
@@ -133,12 +134,13 @@ RunOrder order_of(const IncomingFrame& frame) {
 
 RunEnd end_of(const IncomingFrame& frame) {
   const auto flags = frame.header.slot;
-  if ((flags & ~(kFailed | kDrained | kStopped)) != 0)
+  if ((flags & ~(kFailed | kDrained | kStopped | kInterrupted)) != 0)
     throw Error("run", "flags " + std::to_string(flags) + " of the end of a run are unknown");
   RunEnd end;
   end.phase = (flags & kFailed) != 0 ? RunPhase::failed : RunPhase::done;
   end.drained = (flags & kDrained) != 0;
   end.stopped = (flags & kStopped) != 0;
+  end.interrupted = (flags & kInterrupted) != 0;
   if (frame.payload->bytes() > 0) end.failure = failure_of(frame.payload->tensor());
   if ((end.phase == RunPhase::failed) != (end.failure != nullptr))
     throw Error("run", end.failure ? "a run that has not failed has a failure" : "a run has failed without a failure");

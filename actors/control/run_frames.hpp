@@ -25,6 +25,7 @@ enum class RunWord : std::int32_t {
   finished,
   failed,
   stop,
+  interrupt,
   give_up,
   left,  ///< the owner has destroyed its plan
 };

@@ -53,6 +53,10 @@ void RunFollower::stop() {
   if (outcome_.running()) link_->send(frame_of(RunWord::stop));
 }
 
+void RunFollower::interrupt() {
+  if (outcome_.running()) link_->send(frame_of(RunWord::interrupt));
+}
+
 void RunFollower::give_up(const FailurePtr& failure) {
   if (outcome_.settled()) return;
   post(AbortRun{failure});
@@ -136,6 +140,8 @@ struct RemotePart::State {
         return coordinator->failed(failure_of(frame));
       case RunWord::stop:
         return coordinator->stop();
+      case RunWord::interrupt:
+        return coordinator->interrupt();
       case RunWord::give_up:
         // If an expendable part gives up, the runs of the other parts go on.
         if (expendable()) return lose_part();

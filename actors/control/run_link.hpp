@@ -26,6 +26,7 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
 
   void start(const RunInfo& run) override;
   void stop() override;
+  void interrupt() override;
   void give_up(const FailurePtr& failure) override;
   void close() override;
   bool has_begun() const override { return begun_; }

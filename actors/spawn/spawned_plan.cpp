@@ -182,6 +182,10 @@ bool SpawnedPlan::stopped() const {
   return state_->control->stopped();
 }
 
+bool SpawnedPlan::interrupted() const {
+  return state_->control->interrupted();
+}
+
 bool SpawnedPlan::is_shared() const {
   return state_->cluster != nullptr;
 }
@@ -214,6 +218,10 @@ void SpawnedPlan::settle() {
   }
   state_->leases.clear();
   if (state_->parts.front()->equal_copies().value_or(false)) expect_equal_updates(updates);
+}
+
+void SpawnedPlan::interrupt() {
+  state_->control->interrupt();
 }
 
 void SpawnedPlan::stop() {

@@ -38,7 +38,8 @@ struct PartSetup {
 };
 
 /// The actors of a plan, and their runs. The constructors also take a Plan, which is converted to a CheckedPlan; the
-/// conversion throws Error if the plan could deadlock or is incomplete. Not thread-safe, except for stop().
+/// conversion throws Error if the plan could deadlock or is incomplete. Not thread-safe, except for stop() and
+/// interrupt().
 class SpawnedPlan {
  public:
   /// Spawns the actors of a plan. Throws Error if the plan names an object that the context does not have, or if memory
@@ -82,6 +83,8 @@ class SpawnedPlan {
   bool drained() const;
   /// True if the last run was ended early by stop() in this or another process.
   bool stopped() const;
+  /// True if the last run was ended early by interrupt() in this or another process.
+  bool interrupted() const;
   /// Expendable processes that took no part in the last run, or left it before its end. Empty in ranks other than 0.
   std::vector<int> absent() const;
   /// The root cause if the last run has failed, else null. It may be known before the run is over.
@@ -94,6 +97,8 @@ class SpawnedPlan {
   void wait(const WaitOptions& options = {});
   /// Makes the run end early: all sources end at the same step. Does nothing if no run is in progress.
   void stop();
+  /// Makes the run end early like stop(); see RunControl::interrupt(). Thread-safe.
+  void interrupt();
   /// Ends the run like stop(), because the program has thrown `error`. If the plan is shared with other processes, the
   /// run fails there with the text of the exception, and no run can follow, also if no run is in progress.
   void stop_because_of(const std::exception_ptr& error);

@@ -68,6 +68,7 @@ void Lease::give_back() {
     copy.end_apart();
     if (copies_differ_) copy.lineage = new_lineage();
   }
+  state.access_over.notify_all();
 }
 
 void Lease::end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn) {
@@ -122,39 +123,6 @@ std::map<int, std::set<std::int64_t>> Lease::updates() const {
   if (store_ == nullptr) return {};
   std::lock_guard lock(store_->state_->mutex);
   return updates_locked();
-}
-
-ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vector<ParameterRef> refs)
-    : store_(std::move(store)), refs_(std::move(refs)), tensors_(refs_.size()) {
-  std::lock_guard lock(store_->state_->mutex);
-  for (const auto& ref : refs_) copies_.push_back(&store_->state_->find(ref));
-}
-
-ParameterReader::Access ParameterReader::access() {
-  std::unique_lock lock(store_->state_->mutex);
-  store_->state_->wait_for_writers(lock);
-  // borrow() increments `changes` when it lends copies to a writer. If `changes` is unchanged, no run writes to the
-  // copies.
-  if (seen_changes_ != store_->state_->changes) {
-    for (const auto& ref : refs_) {
-      store_->state_->check_free(ref, false);
-      store_->state_->check_whole(ref);
-    }
-    for (const auto& ref : refs_) store_->state_->refresh(ref);
-    for (std::size_t i = 0; i < copies_.size(); ++i) tensors_[i] = copies_[i]->tensor;
-    seen_changes_ = store_->state_->changes;
-    ++version_;
-  }
-  for (auto* copy : copies_) ++copy->accesses;
-  return {this, [](ParameterReader* reader) { reader->leave(); }};
-}
-
-void ParameterReader::leave() {
-  {
-    std::lock_guard lock(store_->state_->mutex);
-    for (auto* copy : copies_) --copy->accesses;
-  }
-  store_->state_->access_over.notify_all();
 }
 
 }  // namespace troupe

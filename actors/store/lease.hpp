@@ -5,14 +5,11 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
-
-// Two ways to borrow copies of parameters from a ParameterStore: Lease for one run, ParameterReader for repeated reads.
 
 namespace troupe {
 
@@ -69,36 +66,6 @@ class Lease {
   std::vector<ParameterRef> read_;
   std::vector<Written> written_;
   bool copies_differ_ = false;
-};
-
-/// Borrows the same copies of parameters for repeated reads. An access costs little if no copy of the store has changed
-/// since the last access. Keeps the store alive. Not thread-safe, but several readers of one store may be used at the
-/// same time.
-class ParameterReader {
- public:
-  /// Throws Error if the store lacks one of the copies.
-  ParameterReader(std::shared_ptr<ParameterStore> store, std::vector<ParameterRef> refs);
-
-  using Access = std::unique_ptr<ParameterReader, void (*)(ParameterReader*)>;
-  /// Borrows the copies for reading, and brings each to the value of the newest copy of its parameter. No run can
-  /// borrow them for writing while the result lives. Throws Error if a run writes to one of the copies, or if one is
-  /// broken.
-  [[nodiscard]] Access access();
-
-  /// The tensors of the copies at the last access(), in the order of `refs`.
-  std::span<const Tensor> tensors() const { return tensors_; }
-  /// The number of calls of access() at which tensors() or their elements may have changed.
-  std::uint64_t version() const { return version_; }
-
- private:
-  void leave();
-
-  std::shared_ptr<ParameterStore> store_;
-  std::vector<ParameterRef> refs_;
-  std::vector<ParameterStore::Copy*> copies_;
-  std::vector<Tensor> tensors_;
-  std::uint64_t seen_changes_ = 0;
-  std::uint64_t version_ = 0;
 };
 
 }  // namespace troupe

@@ -24,7 +24,8 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
 }
 
 void ParameterStore::add(const PlanParameter& planned) {
-  std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
+  const State::Visit visit(*state_, lock, [&] { return state_->has_copy(planned) || !state_->is_written(planned.ref.name); });
   state_->drop_misfit_state(planned);
   const auto& [name, replica] = planned.ref;
   expect_name("store", "a parameter", name, kMaxMadeNameBytes);
@@ -65,13 +66,17 @@ std::vector<ParameterStore::Entry> ParameterStore::entries() const {
 }
 
 Tensor ParameterStore::get(const std::string& name, int replica) const {
-  std::lock_guard lock(state_->mutex);
-  const auto entry = state_->parameters.find(name);
-  const bool first = replica == kFirst && entry != state_->parameters.end() && !entry->second.copies.empty();
-  const ParameterRef ref{name, first ? entry->second.copies.begin()->first : std::max(replica, 0)};
-  state_->check_free(ref, false);
-  state_->check_whole(ref);
-  return host_clone(state_->find(ref).tensor);
+  return get(std::vector{name}, replica).front();
+}
+
+std::vector<Tensor> ParameterStore::get(const std::vector<std::string>& names, int replica) const {
+  std::unique_lock lock(state_->mutex);
+  const State::Visit visit(*state_, lock, [&] {
+    return std::ranges::none_of(names, [&](const auto& name) { return state_->is_written(name); });
+  });
+  std::vector<Tensor> values;
+  for (const auto& name : names) values.push_back(state_->value_of(name, replica));
+  return values;
 }
 
 void ParameterStore::set(const std::string& name, const Tensor& value) {
@@ -80,6 +85,9 @@ void ParameterStore::set(const std::string& name, const Tensor& value) {
 
 void ParameterStore::set(const NamedValues& values) {
   std::unique_lock lock(state_->mutex);
+  const State::Visit visit(*state_, lock, [&] {
+    return std::ranges::none_of(values, [&](const auto& value) { return state_->is_written(value.first); });
+  });
   std::vector<std::pair<std::string, Version>> versions;
   for (const auto& [name, value] : values) {
     expect_name("store", "a parameter", name, kMaxMadeNameBytes);
@@ -89,7 +97,8 @@ void ParameterStore::set(const NamedValues& values) {
 }
 
 std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
-  std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
+  const State::Visit visit(*state_, lock, [&] { return !state_->is_written(name); });
   const auto entry = state_->parameters.find(name);
   if (entry == state_->parameters.end()) return state_->start_value(name);
   for (const auto& [replica, copy] : entry->second.copies) state_->check_free({name, replica}, false);
@@ -181,19 +190,14 @@ std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::stri
 }
 
 std::string ParameterStore::hash(int replica) const {
-  std::vector<std::string> names;
-  {
-    std::lock_guard lock(state_->mutex);
-    names = state_->trained;
-  }
-  const auto start_value = [&](const std::string& name) {
-    std::lock_guard lock(state_->mutex);
-    return state_->start_value(name);
-  };
+  std::unique_lock lock(state_->mutex);
+  const State::Visit visit(*state_, lock, [&] {
+    return std::ranges::none_of(state_->trained, [&](const auto& name) { return state_->is_written(name); });
+  });
   Hash hash;
-  for (const auto& name : names) {
-    const auto start = replica == kFirst ? start_value(name) : std::nullopt;
-    const auto value = start ? start->value : get(name, replica);
+  for (const auto& name : state_->trained) {
+    const auto start = replica == kFirst ? state_->start_value(name) : std::nullopt;
+    const auto value = start ? start->value : state_->value_of(name, replica);
     hash.add_bytes(value.raw(), value.bytes());
   }
   return hash.hex();

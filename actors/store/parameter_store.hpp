@@ -39,7 +39,9 @@ class UpdateCounter;
 /// is the copy with the most updates. A copy that a failed run may have left half-written is broken: it cannot be read
 /// or borrowed until recover() or set() has replaced its value.
 ///
-/// A copy lies on the device of its replica. While a run writes to a copy, get() and newest() throw Error. Thread-safe.
+/// A copy lies on the device of its replica. While a fit writes to a parameter, a function that reads or sets the
+/// parameter waits for a step boundary of the fit, at most 60 s; see StepBoundaries. It throws Error if there is none,
+/// as on the thread that drives the fit, or if a run that belongs to no fit writes to the parameter. Thread-safe.
 class ParameterStore {
  public:
   struct Entry {
@@ -74,6 +76,8 @@ class ParameterStore {
   /// Copies the value of a replica's copy to host memory. Throws Error if there is no such copy, if a run writes to it,
   /// or if it is broken.
   Tensor get(const std::string& name, int replica = kFirst) const;
+  /// Copies the values of several parameters at one time: if a fit trains them, at one step boundary.
+  std::vector<Tensor> get(const std::vector<std::string>& names, int replica = kFirst) const;
   /// Writes the value into all copies of the parameter, which are whole afterwards, and counts one update. If the store
   /// lacks the parameter, keeps the value as its start value. Waits, at most 10 s, for ParameterReaders that read the
   /// copies. Throws Error if the value is null or has another shape or dtype than the parameter, or if the parameter is
@@ -152,6 +156,7 @@ class ParameterStore {
  private:
   friend class Lease;
   friend class ParameterReader;
+  friend class StepBoundaries;
   struct Copy;
   struct Parameter;
   struct State;

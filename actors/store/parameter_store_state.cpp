@@ -111,6 +111,21 @@ Tensor ParameterStore::State::first_value(const PlanParameter& planned, const Pa
   return tensor;
 }
 
+Tensor ParameterStore::State::value_of(const std::string& name, int replica) const {
+  const auto entry = parameters.find(name);
+  const bool first = replica == kFirst && entry != parameters.end() && !entry->second.copies.empty();
+  const ParameterRef ref{name, first ? entry->second.copies.begin()->first : std::max(replica, 0)};
+  check_free(ref, false);
+  check_whole(ref);
+  return host_clone(find(ref).tensor);
+}
+
+bool ParameterStore::State::has_copy(const PlanParameter& planned) const {
+  const auto entry = parameters.find(planned.ref.name);
+  return entry != parameters.end() && entry->second.info == planned.info &&
+         entry->second.copies.contains(planned.ref.replica);
+}
+
 ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,
                                                                   const Parameter& parameter) const {
   if (!parameter.per_replica) return *newest(parameter);
@@ -139,6 +154,7 @@ void ParameterStore::State::check_whole(const ParameterRef& ref) const {
 
 void ParameterStore::State::wait_for_accesses(std::unique_lock<std::mutex>& lock,
                                               const std::vector<ParameterRef>& refs) const {
+  for (const auto& ref : refs) find(ref);  // throws before the count is raised
   ++waiting_writers;
   access_over.wait_for(lock, kAccessLimit, [&] {
     return std::ranges::all_of(refs, [&](const ParameterRef& ref) { return find(ref).accesses == 0; });
@@ -179,6 +195,8 @@ void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock,
     else
       for (auto& [replica, copy] : entry->second.copies) restore(copy, entry->second.info, version);
   }
+  // A reader in a fit waits for the version that has the new values.
+  published = nullptr;
 }
 
 void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Version& version) {

@@ -1,14 +1,18 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -16,6 +20,29 @@
 #include "troupe/actors/store/update_counter.hpp"
 
 namespace troupe {
+
+/// A fit that has registered with a store; see StepBoundaries.
+struct RegisteredFit {
+  static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+  /// Calls make_request, unless the fit is over.
+  void request();
+
+  std::mutex request_mutex;  // guards make_request
+  std::function<void()> make_request;
+  // The mutex of the store guards the others.
+  std::thread::id driver = {};
+  std::uint64_t admits = 0;         // visits with lower numbers may use parameters that no run writes
+  std::uint64_t admits_in_run = 0;  // the value of `admits` except between close() and run_has_begun()
+};
+
+/// Copies of parameters at one step boundary, by name and replica.
+struct PublishedVersion {
+  std::map<ParameterRef, Tensor> values;
+  std::chrono::steady_clock::time_point at;
+
+  bool has(const std::vector<ParameterRef>& refs) const;
+};
 
 struct ParameterStore::Copy {
   Tensor tensor;
@@ -65,6 +92,10 @@ struct ParameterStore::State {
   std::optional<Version> newest(const Parameter& parameter) const;
   /// The value that ParameterStore::set() or adopt() has kept for a parameter that no plan has added yet, or nothing.
   std::optional<Version> start_value(const std::string& name) const;
+  /// Returns the value of a copy in new host memory. Throws Error like ParameterStore::get().
+  Tensor value_of(const std::string& name, int replica) const;
+  /// Whether the store has the copy, with the shape and dtype of the plan.
+  bool has_copy(const PlanParameter& planned) const;
   /// Erases the planned state in all replicas if it is per_replica and the plan gives it another shape or dtype. Throws
   /// Error while a run uses the state.
   void drop_misfit_state(const PlanParameter& planned);
@@ -90,6 +121,41 @@ struct ParameterStore::State {
   void fill(const Tensor& value, const std::string& name, const Initializer& initializer) const;
   std::string describe_broken() const;
 
+  // ---- Use of parameters during a fit; see StepBoundaries
+
+  /// The use of parameters that no fit may write meanwhile. Must be destroyed under the mutex.
+  class Visit {
+   public:
+    /// Waits until `is_free` is true at a step boundary of all registered fits, at most for kBoundaryLimit. Does not
+    /// wait if there is no fit, or on the thread of a fit. The caller must check that the parameters are free.
+    Visit(State& state, std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_free);
+    ~Visit();
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    State& state_;
+    std::optional<std::uint64_t> number_;  // nothing if there was no fit to wait for
+  };
+  /// Whether all fits let a visit with this number use parameters that no run writes.
+  bool admits(std::uint64_t visit) const;
+  bool is_written(const ParameterRef& ref) const;
+  /// Whether a run writes a copy of the parameter.
+  bool is_written(const std::string& name) const;
+  /// Whether the calling thread drives a fit.
+  bool is_driver() const;
+  /// Asks all fits for a boundary. Releases the lock meanwhile.
+  void request_boundary(std::unique_lock<std::mutex>& lock);
+  /// Returns the published version that has the copies `refs` if a fit writes one of them, else null. If there is no
+  /// version yet, asks for one and waits, at most for kBoundaryLimit. Null, too, after this time, or on the thread of a
+  /// fit that has published none.
+  std::shared_ptr<const PublishedVersion> await_version(std::unique_lock<std::mutex>& lock,
+                                                        const std::vector<ParameterRef>& refs);
+  /// Asks for a new version with these copies and does not wait for it.
+  void request_version(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs);
+  /// Publishes a version of the wanted copies that no run writes. Releases the lock while it copies them.
+  void publish(std::unique_lock<std::mutex>& lock);
+
   void note_trained(const std::string& name) {
     if (std::ranges::find(trained, name) == trained.end()) trained.push_back(name);
   }
@@ -106,6 +172,14 @@ struct ParameterStore::State {
   int unnamed_trainers = 0;                           // number of trainers without a name that have been registered
   /// Incremented when a copy may have got another tensor or other elements, and when a run borrows copies to write.
   std::uint64_t changes = 1;
+
+  std::vector<std::shared_ptr<RegisteredFit>> fits;
+  std::uint64_t next_visit = 1;
+  std::set<std::uint64_t> visits;  // numbers of the visits that wait or use parameters
+  std::set<ParameterRef> wanted;   // copies that a version must have
+  bool version_requested = false;
+  std::shared_ptr<PublishedVersion> published;  // null if no fit is registered
+  std::shared_ptr<PublishedVersion> spare;      // the version before, whose memory the next one uses if nothing reads it
 };
 
 }  // namespace troupe

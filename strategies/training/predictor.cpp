@@ -25,14 +25,15 @@ std::vector<Field> fields_of(const Graph& graph) {
 
 /// Returns a reader of the parameters of a graph, for replica 0. Adds the parameters to the store if it does not have
 /// them.
-ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterStore>& store, Device device) {
+ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterStore>& store, Device device,
+                          std::chrono::milliseconds refresh) {
   std::vector<ParameterRef> refs;
   for (auto id : graph.sources(kParameter)) {
     const auto& node = graph.producer(id);
     refs.push_back({node.name, kReplica});
     store->add({refs.back(), graph.info(id), device, node.initializer, node.trainable});
   }
-  return {store, std::move(refs)};
+  return {store, std::move(refs), refresh};
 }
 
 void write_rows(const Tensor& from, const Tensor& to) {
@@ -55,7 +56,7 @@ Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, Predicto
       device_(trainer.strategy().places().front().device),
       read_(fields_of(graph_)),
       reads_batch_info_(graph_.sources(kInput).size() > read_.size()),
-      reader_(reader_of(graph_, trainer.shared_parameters(), device_)),
+      reader_(reader_of(graph_, trainer.shared_parameters(), device_, options.refresh)),
       prepared_(options.prepared) {
   if (options.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
 }

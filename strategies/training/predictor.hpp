@@ -1,12 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/store/lease.hpp"
+#include "troupe/actors/store/parameter_reader.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/graph/rows_cache.hpp"
 #include "troupe/strategies/training/single_user.hpp"
@@ -18,10 +19,14 @@ struct PredictorOptions {
   /// The largest number of batch sizes (rows of a call) for which kernels and memory stay prepared. Those of the least
   /// recently used batch size are freed first.
   std::size_t prepared = 8;
+  /// While a fit trains the parameters, a call that finds its version of them older than this asks the fit for a new
+  /// version, and does not wait for it.
+  std::chrono::milliseconds refresh{1'000};
 };
 
 /// Predicts with the parameters of a trainer on the calling thread, without actors. Kernels are prepared once for each
 /// number of rows. Every call reads the current parameters, and computes on the device of the strategy's first replica.
+/// While a fit trains them, calls read the newest version that the fit has published; see PredictorOptions::refresh.
 /// The result equals, to the bit, that of Trainer::predict for a batch of the same number of rows on one replica. Ops
 /// that read the batch info, such as random ones, see the number of the call as the number of the step, so the calls of
 /// a predictor draw other numbers, those of the batches of Trainer::predict.
@@ -38,12 +43,15 @@ class Predictor {
 
   /// Returns one output of the model for the rows: a tensor [rows, ...] in host memory. `output` names the output;
   /// empty: the only one. `rows` must have an array [rows, ...] for every field that the model reads; other fields are
-  /// ignored. Throws Error that names the field if one is missing or has another shape, dtype or number of rows. Throws
-  /// Error while a training run writes to the parameters.
+  /// ignored. The first call in a fit waits for a step boundary, at most 60 s. Throws Error that names the field if one
+  /// is missing or has another shape, dtype or number of rows. Throws Error like ParameterReader::access().
   Tensor predict(const Arrays& rows, const std::string& output = {});
   /// Returns all outputs, with their names, in the model's order. Throws like predict().
   Arrays predict_all(const Arrays& rows);
 
+  /// Returns the age of the parameters that the last call read: the time since a fit in progress had them, or 0 if no
+  /// fit wrote to them at the time of the call.
+  std::chrono::nanoseconds parameters_age() const { return reader_.age(); }
   /// Returns the fields that the model reads.
   const std::vector<Field>& fields() const { return read_; }
   /// Returns the number of rows of the arrays. Throws Error like predict() if an array does not fit its field.

@@ -224,6 +224,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
 TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
   TrainingHooks hooks;
   hooks.on_run_end = [shared = shared_.get(), record](const Plan& trained) { shared->end_run(trained, record.get()); };
+  hooks.on_boundary = [shared = shared_.get()] { shared->agree_on_values(); };
   hooks.on_over = [shared = shared_.get(), record, file = options.record](const FitResult& result, bool succeeded) {
     JobStatus status{.kind = JobStatus::Kind::trained, .steps = result.steps, .rows = result.rows};
     status.seconds = result.seconds;
@@ -270,15 +271,16 @@ void Trainer::run_to_end(SpawnedPlan& plan, const std::function<void()>& on_inte
 }
 
 Trainer::Arrays Trainer::parameter_arrays() const {
-  Arrays arrays;
+  std::vector<std::string> names;
   for (const auto& entry : store_->entries())
-    if (entry.trainable || entry.name.find('/') == std::string::npos)
-      arrays.emplace_back(entry.name, store_->get(entry.name));
+    if (entry.trainable || entry.name.find('/') == std::string::npos) names.push_back(entry.name);
+  auto values = store_->get(names);
+  Arrays arrays;
+  for (std::size_t i = 0; i < names.size(); ++i) arrays.emplace_back(names[i], std::move(values[i]));
   return arrays;
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  const auto use = user_.use();
   const auto entries = store_->entries();
   std::vector<std::pair<std::string, Tensor>> named;
   for (const auto& [name, array] : arrays) {

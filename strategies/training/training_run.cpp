@@ -5,6 +5,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/store/step_boundaries.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 
@@ -31,6 +32,22 @@ std::vector<std::string> trained_in(const Plan& plan) {
   return trained;
 }
 
+/// Makes the calling thread the driver of a fit, until the end of its scope.
+class Driving {
+ public:
+  explicit Driving(std::shared_ptr<StepBoundaries> boundaries) : boundaries_(std::move(boundaries)) {
+    if (boundaries_) boundaries_->set_driver(std::this_thread::get_id());
+  }
+  ~Driving() {
+    if (boundaries_) boundaries_->set_driver({});
+  }
+  Driving(const Driving&) = delete;
+  Driving& operator=(const Driving&) = delete;
+
+ private:
+  std::shared_ptr<StepBoundaries> boundaries_;
+};
+
 }  // namespace
 
 TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
@@ -44,6 +61,12 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       data_(data) {
+  // A replay repeats the runs of a recording, so no other thread can end a run early.
+  if (options_.record.empty() && options_.replay.empty())
+    boundaries_ = std::make_shared<StepBoundaries>(
+        progress_.store,
+        plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs,
+        [plan = plan_.get()] { plan->interrupt(); });
   start_epoch();
 }
 
@@ -85,7 +108,7 @@ bool TrainingRun::more_steps() const {
 /// Sets over_: whether the fit is over. If it is not, starts the first run of the next epoch.
 void TrainingRun::start_epoch() {
   over_ = !more_steps() || epochs_ >= options_.epochs;
-  if (over_) return;
+  if (over_) return boundaries_.reset();
   ++epochs_;
   epoch_ = {};
   epoch_seconds_ = 0.0;
@@ -96,6 +119,7 @@ void TrainingRun::start_run() {
   auto left = options_.max_steps ? *options_.max_steps - result_.steps : kLastStep;
   if (options_.pause_every) left = std::min(left, *options_.pause_every - steps_since_pause_);
   run_begin_ = Clock::now();
+  end_boundary();
   resume_position();
   begin_ = position_;
   updates_before_ = updates();
@@ -105,8 +129,18 @@ void TrainingRun::start_run() {
   not_finite_.reset();
   log_->begin(position_.step);
   plan_->start({position_.step, left, position_.epoch, position_.batch});
-  // A stop() before plan_->start() had no effect on the plan, so it is repeated.
+  // A stop() or an interrupt() before plan_->start() had no effect on the plan, so it is repeated.
   if (stop_wanted_) plan_->stop();
+  if (boundaries_ && boundaries_->run_has_begun()) plan_->interrupt();
+}
+
+/// Lets the threads that have asked for a step boundary read and set parameters before the next run starts.
+void TrainingRun::end_boundary() {
+  const bool requested = std::exchange(interrupted_, false);
+  if (!boundaries_) return;
+  boundaries_->close(requested);
+  if (requested && hooks_.on_boundary) hooks_.on_boundary();
+  boundaries_->publish();
 }
 
 /// Returns true if the fit ends because it was stopped. In a fit of several processes only a stop that has ended a run
@@ -152,7 +186,7 @@ void TrainingRun::note_last_steps() {
 
 /// Throws Error if the run was not stopped and fewer steps were reported than the data has.
 void TrainingRun::expect_all_steps() const {
-  if (plan_->stopped() || data_.rows == EpochRows::kUnknown || !options_.replay.empty()) return;
+  if (plan_->stopped() || plan_->interrupted() || data_.rows == EpochRows::kUnknown || !options_.replay.empty()) return;
   const auto batches = data_.rows / data_.batch_rows + (data_.rows % data_.batch_rows == 0 ? 0 : 1);
   const auto planned = std::min(steps_requested_, batches - begin_.batch);
   const auto reported = position_.batch - begin_.batch;
@@ -204,6 +238,7 @@ void TrainingRun::stop() {
 /// the next run if the fit is not over. Returns true if the fit is over.
 bool TrainingRun::finish_run() {
   stopped_ = plan_->stopped();
+  interrupted_ = plan_->interrupted();
   note_last_steps();
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
@@ -231,7 +266,7 @@ bool TrainingRun::finish_run() {
     if (options_.on_pause) plan_->call_back("on_pause", [&] { options_.on_pause(since); });
     if (is_stop_requested()) stop_wanted_ = true;
   }
-  if (paused && !complete && more_steps())
+  if ((paused || interrupted_) && !complete && more_steps())
     start_run();
   else
     finish_epoch(last, complete);
@@ -243,7 +278,7 @@ bool TrainingRun::finish_run() {
 /// last step. Throws Error if the actor has made no batch in the epoch.
 bool TrainingRun::source_is_used_up() {
   const auto steps = position_.batch - begin_.batch;
-  const bool ended = !stopping() && steps < steps_requested_;
+  const bool ended = !stopping() && !interrupted_ && steps < steps_requested_;
   if (data_.rows == EpochRows::kUnknown && ended && position_.batch == 0)
     throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(position_.epoch));
   source_ended_ = ended;
@@ -255,7 +290,7 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
   // all processes. That run is not reported as an epoch.
   if (stopped_ && epoch_.result().steps == 0 && !result_.epochs.empty()) {
     result_.stopped = over_ = true;
-    return;
+    return boundaries_.reset();
   }
   result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
   if (options_.on_epoch) plan_->call_back("on_epoch", [&] { options_.on_epoch(result_.epochs.back()); });
@@ -268,6 +303,7 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
 /// because a step may have been reported whose update was never made.
 void TrainingRun::end_early() {
   over_ = true;
+  boundaries_.reset();
   note_steps();
   unreported_.clear();
   if (!in_run_) return;
@@ -290,6 +326,7 @@ TrainingRun::~TrainingRun() {
   } catch (...) {
     // A destructor must not throw.
   }
+  boundaries_.reset();
   if (over_) return;
   plan_.reset();
   try {
@@ -307,6 +344,7 @@ void TrainingRun::on_progress(std::function<void()> callback) {
 
 bool TrainingRun::advance() {
   if (over_) return true;
+  const Driving driving(boundaries_);
   try {
     if (!error_) report();
     plan_->check_progress(stall_limit_);
@@ -327,6 +365,7 @@ bool TrainingRun::advance() {
 
 FitResult TrainingRun::wait() {
   const WaitOptions options{.stall_limit = stall_limit_, .on_interval = [this] { report(); }};
+  const Driving driving(boundaries_);
   try {
     while (!over_) {
       plan_->wait(options);

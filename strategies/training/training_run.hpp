@@ -18,6 +18,7 @@ namespace troupe {
 
 class MetricsLog;
 class SpawnedPlan;
+class StepBoundaries;
 
 /// The metrics of one epoch, over the steps that one fit makes in it.
 struct EpochMetrics {
@@ -100,6 +101,9 @@ struct TrainingProgress {
 struct TrainingHooks {
   /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run.
   std::function<void(const Plan&)> on_run_end = {};
+  /// Called before a run that follows one which another thread has interrupted; see StepBoundaries. Brings the newest
+  /// values to all processes.
+  std::function<void()> on_boundary = {};
   /// Called once: by wait() if it succeeds, else by the destructor of TrainingRun. `succeeded` is false if the fit has
   /// failed or was given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
@@ -150,6 +154,7 @@ class TrainingRun {
   void keep_position();
   void start_epoch();
   void start_run();
+  void end_boundary();
   std::optional<std::int64_t> updates() const;
   bool finish_run();
   bool source_is_used_up();
@@ -186,7 +191,9 @@ class TrainingRun {
   double epoch_seconds_ = 0.0;
   Clock::time_point run_begin_;
   std::atomic<bool> stop_wanted_{false};
-  bool stopped_ = false;  // the last run was stopped
+  bool stopped_ = false;      // the last run was stopped
+  bool interrupted_ = false;  // another thread has asked for the step boundary at which the last run ended
+  std::shared_ptr<StepBoundaries> boundaries_;  // null if the fit is recorded, replayed or over; destroyed before plan_
   bool over_ = false;
 };
 

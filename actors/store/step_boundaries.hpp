@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "troupe/actors/store/parameter_store.hpp"
+
+namespace troupe {
+
+struct RegisteredFit;
+
+/// The step boundaries of a fit: the times between two of its runs, when no run of the fit writes to parameters. Other
+/// threads that read or set parameters of the store meanwhile ask the fit for a boundary and wait for it. The fit opens
+/// one for them, so that a value is set at one step boundary for all replicas, and publishes a version of the
+/// parameters, from which ParameterReaders read while the fit goes on.
+class StepBoundaries {
+ public:
+  enum class Open {
+    between_runs,  ///< a thread need not ask for a boundary while no run is in progress
+    on_request,    ///< all processes of a job must know of a boundary, so only the runs that they interrupt end at one
+  };
+  /// Registers the fit with the store. `request` must make the run in progress end soon, on whose end the fit calls
+  /// close(). It is called on any thread, also while no run is in progress. The calling thread is the driver.
+  StepBoundaries(std::shared_ptr<ParameterStore> store, Open open, std::function<void()> request);
+  /// Removes the fit and the published version. `request` is not called any more.
+  ~StepBoundaries();
+  StepBoundaries(const StepBoundaries&) = delete;
+  StepBoundaries& operator=(const StepBoundaries&) = delete;
+
+  /// Sets the thread that starts and ends the runs of the fit. On this thread, the functions of the store cannot wait
+  /// for a boundary, so they throw Error while a run writes. An empty id: no thread.
+  void set_driver(std::thread::id thread);
+  /// Ends a boundary before the next run starts: waits, at most 10 s, for the threads that have asked for it. Threads
+  /// that ask later wait for the next boundary. With Open::on_request, no thread is let in unless `requested` is true:
+  /// the last run was interrupted.
+  void close(bool requested);
+  /// Publishes a version of the copies that ParameterReaders have asked for, if there are any. Must be called between
+  /// close() and run_has_begun().
+  void publish();
+  /// Called when the run after close() has begun. Returns whether a thread has asked for a boundary since close().
+  bool run_has_begun();
+
+ private:
+  std::shared_ptr<ParameterStore> store_;
+  std::shared_ptr<RegisteredFit> fit_;
+};
+
+}  // namespace troupe
