@@ -17,6 +17,8 @@ void write(ByteWriter& writer, const Failure& failure, int depth) {
   writer.put(static_cast<std::int32_t>(failure.replica));
   writer.put(failure.step);
   writer.put(static_cast<std::uint8_t>(failure.kind));
+  writer.put(failure.row);
+  writer.put(failure.sample);
   writer.put_text(failure.actor, kNameLimit);
   writer.put_text(failure.op, kNameLimit);
   writer.put_text(failure.what, kTextLimit);
@@ -35,6 +37,8 @@ FailurePtr read(ByteReader& reader, int depth) {
   if (kind > static_cast<std::uint8_t>(FailureKind::aborted))
     throw Error("failure", "there is no kind " + std::to_string(kind));
   failure->kind = static_cast<FailureKind>(kind);
+  failure->row = reader.get<std::int64_t>();
+  failure->sample = reader.get<std::int64_t>();
   failure->actor = reader.get_text(kNameLimit);
   failure->op = reader.get_text(kNameLimit);
   failure->what = reader.get_text(kTextLimit);
@@ -47,7 +51,7 @@ FailurePtr read(ByteReader& reader, int depth) {
 }  // namespace
 
 std::string to_string(FailureKind kind) {
-  constexpr std::array kKinds{"op_error", "actor_died", "part_died", "stalled", "aborted"};
+  constexpr std::array kKinds{"op_error", "actor_died", "part_died", "stalled", "invalid_sample", "aborted"};
   return kKinds.at(static_cast<std::size_t>(kind));
 }
 
@@ -76,9 +80,22 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
+Failure with_cause(Failure origin, const std::exception_ptr& error) {
+  origin.what = text_of(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const InvalidSample& invalid) {
+    origin.kind = FailureKind::invalid_sample;
+    origin.row = invalid.row();
+    origin.sample = invalid.sample();
+  } catch (...) {
+    // Any other exception leaves the kind as it is.
+  }
+  return origin;
+}
+
 FailurePtr current_failure(Failure origin) {
-  origin.what = text_of(std::current_exception());
-  return std::make_shared<const Failure>(std::move(origin));
+  return std::make_shared<const Failure>(with_cause(std::move(origin), std::current_exception()));
 }
 
 FailurePtr root_failure(const Failure& origin) {

@@ -17,6 +17,7 @@ enum class FailureKind : std::uint8_t {
   actor_died,  ///< an actor ended unexpectedly
   part_died,   ///< a process, a link or another part of the run is lost
   stalled,     ///< the run made no progress for longer than its limit
+  invalid_sample,  ///< a sample cannot be used; see InvalidSample
   aborted,     ///< ended without an error, such as a link that the other end closed, or a dropped collective
 };
 
@@ -35,6 +36,8 @@ struct Failure {
   std::string op = {};     ///< name of the op; empty if the actor stands for no op
   std::int64_t step = 0;   ///< number of the step, counted from 0 over the life of the trainer
   FailureKind kind = FailureKind::op_error;
+  std::int64_t row = InvalidSample::kUnknown;     ///< InvalidSample::row(), if the kind is invalid_sample
+  std::int64_t sample = InvalidSample::kUnknown;  ///< InvalidSample::sample(), if the kind is invalid_sample
   std::string what = {};  ///< the error text, `[place] what is wrong`
   FailurePtr cause = {};  ///< the failure that led to this one; null if there is none
 };
@@ -48,8 +51,10 @@ std::string to_string(const Failure& failure);
 /// Returns the text of an exception of any type. `error` must not be null.
 std::string text_of(const std::exception_ptr& error);
 
-/// Returns a copy of `origin` whose `what` is the text of the exception that is being handled. Call it in a catch
-/// clause.
+/// Returns a copy of `origin` whose `what` is the text of the exception. If that is an InvalidSample, the copy has its
+/// kind and its rows, too. `error` must not be null.
+Failure with_cause(Failure origin, const std::exception_ptr& error);
+/// Returns with_cause() for the exception that is being handled. Call it in a catch clause.
 FailurePtr current_failure(Failure origin);
 /// Returns the failure that the exception being handled carries if it is Aborted, else current_failure(origin). Call it
 /// in a catch clause.

@@ -54,7 +54,7 @@ void SegmentFiring::fail(std::size_t task, const std::exception_ptr& error) {
     const auto fault = segment_.memory().stream().fault();
     const auto& actor = *segment_.tasks()[task].actor;
     failure_ = actor_.on_work_failed(
-        {.replica = actor.replica, .actor = actor.name, .step = step_, .what = text_of(fault ? fault : error)});
+        with_cause({.replica = actor.replica, .actor = actor.name, .step = step_}, fault ? fault : error));
   }
 }
 
@@ -92,10 +92,8 @@ void SegmentFiring::report_failed_work() {
   if (!error) return;
   segment_.tasks().mark_failed();
   if (failure_) return;
-  failure_ = actor_.on_work_failed({.replica = segment_.tasks()[0].actor->replica,
-                                    .actor = segment_.name(),
-                                    .step = step_ - 1,
-                                    .what = text_of(error)});
+  failure_ = actor_.on_work_failed(with_cause(
+      {.replica = segment_.tasks()[0].actor->replica, .actor = segment_.name(), .step = step_ - 1}, error));
 }
 
 // ---- One firing

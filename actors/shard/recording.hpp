@@ -77,6 +77,11 @@ class ShardLog {
     return staleness_;
   }
 
+  void forget_staleness() {
+    std::lock_guard lock(mutex_);
+    staleness_ = {};
+  }
+
   /// Sets the step after the last one of the dispatcher's run.
   void note_end_step(std::int64_t step) {
     std::lock_guard lock(mutex_);

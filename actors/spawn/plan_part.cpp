@@ -65,6 +65,11 @@ Lease PlanPart::borrow() const {
                                  held_);
 }
 
+bool PlanPart::has_its_parameters() const {
+  const auto is_same = [&](const auto& held) { return context_->store->borrowed(held.first).same_as(held.second); };
+  return std::ranges::all_of(read_, is_same) && std::ranges::all_of(written_, is_same);
+}
+
 bool PlanPart::has_source(const std::vector<std::int32_t>& segments) const {
   const auto& plan = *together_.plan;
   return std::ranges::any_of(segments, [&](auto i) {

@@ -41,6 +41,8 @@ class PlanPart {
   /// Borrows from the ParameterStore of the SpawnContext the parameters that the part's actors read and write. Throws
   /// Error like ParameterStore::borrow(), or if the tensor of a parameter was replaced since the part was spawned.
   Lease borrow() const;
+  /// Whether the parameters still have the tensors with which the part was spawned.
+  bool has_its_parameters() const;
 
   const Runtime& runtime() const { return runtime_; }
   std::optional<bool> equal_copies() const { return context_->equal_copies; }

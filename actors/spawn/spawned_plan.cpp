@@ -165,6 +165,13 @@ void SpawnedPlan::start(const RunInfo& run) {
   state_->leases = std::move(leases);
 }
 
+bool SpawnedPlan::can_run_again() const {
+  const auto phase = state_->control->phase();
+  return (phase == RunControl::Phase::idle || phase == RunControl::Phase::done) && final_failure() == nullptr &&
+         state_->leases.empty() && state_->lost.empty() &&
+         std::ranges::all_of(state_->parts, [](const auto& part) { return part->has_its_parameters(); });
+}
+
 bool SpawnedPlan::done() {
   settle();
   return state_->control->phase() != RunControl::Phase::running;

@@ -69,6 +69,8 @@ class SpawnedPlan {
   /// cluster counts them, and all processes have the same number.
   std::uint64_t generation() const;
 
+  /// True if start() can start another run: none is in progress or has failed, and no parameter was replaced.
+  bool can_run_again() const;
   /// Starts a run and returns at once. Throws Error if a run is in progress, if an earlier run failed, if the
   /// parameters are in use or broken, or if SpawnContext::equal_copies is true and copies of a parameter differ.
   void start(const RunInfo& run);

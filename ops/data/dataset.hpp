@@ -157,6 +157,10 @@ class Dataset {
   /// call; the arrays must not change afterwards.
   std::string content() const;
 
+  /// True if both data sets read the same memory or call the same functions, and visit the samples in the same order
+  /// and batches.
+  bool same_batches(const Dataset& other) const;
+
   /// True if the order of the samples differs from epoch to epoch.
   bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
   /// The indices of the samples in the order in which an epoch visits them. A shuffled order depends on the seed, the

@@ -9,6 +9,20 @@
 
 namespace troupe {
 
+namespace {
+
+/// Calls a function that writes a row of a field. Throws InvalidSample with the text of the function's exception.
+void write_row(const auto& write, std::int64_t sample, const std::string& field) {
+  try {
+    write();
+  } catch (const std::exception& error) {
+    throw InvalidSample("dataset", "row " + std::to_string(sample) + " has no '" + field + "': " + error.what(),
+                        sample);
+  }
+}
+
+}  // namespace
+
 std::optional<Dataset::StoredField> Dataset::stored(std::size_t field) const {
   const auto& column = columns_.at(field);
   if (column.write) return std::nullopt;
@@ -44,13 +58,26 @@ void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, c
     if (sample < 0 || sample >= rows_) throw Error("dataset", "there is no row " + std::to_string(sample));
     const auto row = sample + skipped_;
     if (column.write)
-      (*column.write)(row, target, to_row_bytes);
+      write_row([&] { (*column.write)(row, target, to_row_bytes); }, sample, fields()[field].name);
     else if (column.scaled)
       normalize(width, dtype, first + row * row_bytes, column.scale, column.shift, reinterpret_cast<float*>(target));
     else if (row_bytes > 0)
       std::memcpy(target, first + row * row_bytes, to_row_bytes);
     target += to_row_bytes;
   }
+}
+
+bool Dataset::same_batches(const Dataset& other) const {
+  const auto same_column = [](const Column& a, const Column& b) {
+    return a.array.same_as(b.array) && a.first == b.first && a.scaled == b.scaled && a.scale == b.scale &&
+           a.shift == b.shift && a.write == b.write;
+  };
+  const auto settings = [](const Dataset& data) {
+    return std::tie(*data.fields_, data.rows_, data.batch_, data.prefetch_, data.kept_on_devices_, data.shuffle_buffer_,
+                    data.streams_, data.skipped_, data.times_, data.sharding_);
+  };
+  return settings(*this) == settings(other) && layout_.hash() == other.layout_.hash() &&
+         std::ranges::equal(columns_, other.columns_, same_column);
 }
 
 std::string Dataset::content() const {

@@ -102,6 +102,11 @@ class MetricsSum {
 /// fit ends with an Error that names step and replica; with `skip` the fit continues.
 enum class NonFiniteLoss { stop, skip };
 
+/// The effect on a fit of a sample that cannot be used, such as a label that is no class, or a record that a function
+/// of the data set cannot read. The batch of the sample changes no parameter. With `stop` the fit ends with
+/// InvalidSample, and the next fit begins after the batch; with `skip` the fit continues after the batch.
+enum class InvalidSamples { stop, skip };
+
 /// Encodes metric values.
 void write(ByteWriter& writer, const MetricValues& values);
 /// Decodes metric values. Throws Error if the bytes end too early.

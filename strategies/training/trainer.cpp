@@ -14,6 +14,7 @@
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/carried_state.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
+#include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/reporting_sinks.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
@@ -38,6 +39,8 @@ void check(const FitOptions& options) {
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
   if (options.pause_every && *options.pause_every < 1)
     throw Error("trainer", "a pause needs at least one step before it");
+  if (options.on_invalid_sample == InvalidSamples::skip && !(options.record.empty() && options.replay.empty()))
+    throw Error("trainer", "a fit that is recorded or replayed cannot leave out samples (FitOptions::on_invalid_sample)");
 }
 
 Stores stores_of_parts(const std::shared_ptr<ParameterStore>& first, std::size_t others) {
@@ -73,6 +76,10 @@ std::int64_t identity_of(const Dataset& data, std::uint64_t seed) {
   return static_cast<std::int64_t>(hash_of_text(text) | 1U);
 }
 
+std::shared_ptr<const BatchSource> copy_of(const BatchSource* batches) {
+  return batches == nullptr ? nullptr : std::make_shared<const BatchSource>(*batches);
+}
+
 }  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
@@ -87,7 +94,8 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       name_(store_->enter_trainer(options_.name)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
       device_arrays_(std::make_shared<DeviceArrays>()),
-      shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {
+      shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)),
+      kept_(std::make_shared<KeptTraining>()) {
   check_stall_limit(options_.stall_limit);
 }
 
@@ -188,12 +196,40 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
+  const bool keeps = batches == nullptr && !shared_->has_others() && options.record.empty() && options.replay.empty();
+  auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
+  std::shared_ptr<Recording> record;
+  if (training) {
+    check_claimed(*store_, training->plan->plan());
+    shared_->agree_on_values();
+    training->log->shard_log()->forget_staleness();
+  } else {
+    training = spawn_training(data, batches, options, record);
+  }
+  auto run_hooks = hooks(options, record);
+  if (keeps)
+    run_hooks.on_release = [kept = kept_, data, policy = options.on_non_finite_loss](KeptTraining::Training used) {
+      kept->keep(data, policy, std::move(used));
+    };
+  run_hooks.respawn = [this, data, batches = copy_of(batches), options] {
+    std::shared_ptr<Recording> none;
+    return spawn_training(data, batches.get(), options, none);
+  };
+  const TrainingProgress progress{store_, *name_};
+  return std::make_unique<TrainingRun>(std::move(*training), epoch_of(data, batches), guarded(options), progress,
+                                       options_.stall_limit, std::move(run_hooks));
+}
+
+/// Plans a fit and spawns its actors. Sets `record` to the recording that the fit makes, if it makes one.
+KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchSource* batches,
+                                               const FitOptions& options, std::shared_ptr<Recording>& record) {
   auto log = make_training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
   check_carried_states(plan, data);
   expect_sinks(plan, kSinkKind, log->reporting());
   if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
   const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
+  record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
@@ -205,20 +241,34 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
     shared_->announce({.generation = spawned->generation(),
                        .plan_hash = hash_of(spawned->plan()),
                        .data_hash = hash_of_text(data.content())});
-  auto guarded = options;
+  return {std::move(spawned), std::move(log)};
+}
+
+/// Returns the options with an on_step that closes the trainer while it runs.
+FitOptions Trainer::guarded(FitOptions options) {
   if (options.on_step)
-    guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
+    options.on_step = [this, on_step = std::move(options.on_step)](const StepMetrics& step) {
       const auto closed = user_.close("cannot be used in on_step, while it trains; use on_epoch");
       on_step(step);
     };
+  return options;
+}
+
+EpochRows Trainer::epoch_of(const Dataset& data, const BatchSource* batches) const {
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
   EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                  data.layout().hash()};
   rows.identity = [data, seed = options_.seed] { return identity_of(data, seed); };
   rows.steps_of_update = spec_.optimizer.accumulated_steps();
-  const TrainingProgress progress{store_, *name_};
-  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, progress,
-                                       options_.stall_limit, hooks(options, recordings.record));
+  if (batches == nullptr && data.layout().whole())
+    rows.sample_at = [data, seed = options_.seed, replicas = strategy_.num_replicas_in_sync(),
+                      shared = strategy_.shares_steps()](const TrainingPosition& at, int replica, std::int64_t row) {
+      const auto first = at.batch * at.batch_rows;
+      const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), replicas, replica);
+      const auto order = data.order(seed, at.epoch);
+      return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + (shared ? part.first : 0) + row)));
+    };
+  return rows;
 }
 
 TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {

@@ -9,6 +9,7 @@
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/system/runtime.hpp"
 #include "troupe/strategies/strategy.hpp"
+#include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/single_user.hpp"
 #include "troupe/strategies/training/training_run.hpp"
@@ -139,6 +140,10 @@ class Trainer {
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& local_data, const BatchSource* batches, const FitOptions& options);
   Metrics evaluate(const Dataset& local_data, const BatchSource* batches);
+  KeptTraining::Training spawn_training(const Dataset& data, const BatchSource* batches, const FitOptions& options,
+                                        std::shared_ptr<Recording>& record);
+  FitOptions guarded(FitOptions options);
+  EpochRows epoch_of(const Dataset& data, const BatchSource* batches) const;
   SpawnContext context_for(const Dataset& data, const TaskFactory& sink) const;
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, SpawnContext context, std::shared_ptr<Trace> trace = nullptr,
                                      MetricsLog* log = nullptr, const std::vector<Place>& replicas = {},
@@ -157,6 +162,7 @@ class Trainer {
   Stores stores_;                                // stores of all parts; store_ is the first
   std::shared_ptr<DeviceArrays> device_arrays_;  // copies of data sets on devices, shared by all plans
   std::unique_ptr<SharedTraining> shared_;
+  std::shared_ptr<KeptTraining> kept_;
   SingleUser user_{"trainer"};
 };
 

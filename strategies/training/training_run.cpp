@@ -8,6 +8,7 @@
 #include "troupe/actors/store/step_boundaries.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
@@ -50,55 +51,34 @@ class Driving {
 
 }  // namespace
 
-TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
-                         FitOptions options, TrainingProgress progress, std::chrono::milliseconds stall_limit,
-                         TrainingHooks hooks)
-    : plan_(std::move(plan)),
-      log_(std::move(log)),
+TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOptions options,
+                         TrainingProgress progress, std::chrono::milliseconds stall_limit, TrainingHooks hooks)
+    : plan_(std::move(training.plan)),
+      stoppable_(plan_),
+      log_(std::move(training.log)),
       options_(std::move(options)),
-      progress_(std::move(progress)),
+      store_(progress.store),
       trained_(trained_in(plan_->plan())),
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
-      data_(data) {
+      progress_(std::move(progress), std::move(data)) {
   // A replay repeats the runs of a recording, so no other thread can end a run early.
   if (options_.record.empty() && options_.replay.empty())
     boundaries_ = std::make_shared<StepBoundaries>(
-        progress_.store,
-        plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs,
-        [plan = plan_.get()] { plan->interrupt(); });
+        store_,
+        plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs, [this] {
+          if (const auto plan = stoppable_.load()) plan->interrupt();
+        });
   start_epoch();
 }
 
-/// Sets position_ to the position in the store, from which the training continues. An epoch that was stopped is resumed
-/// only if the data is the same; otherwise the next epoch begins.
-void TrainingRun::resume_position() {
-  position_ = progress_.position();
-  const auto same_data = [&] {
-    return data_.rows == position_.rows && data_.batch_rows == position_.batch_rows &&
-           data_.layout == position_.layout && (position_.data == 0 || position_.data == data_.identity());
-  };
-  if (position_.batch > 0 && !same_data()) begin_epoch(position_.epoch + 1);
-  position_.rows = data_.rows;
-  position_.batch_rows = data_.batch_rows;
-  position_.layout = data_.layout;
-}
-
-/// Stores position_, with the identity of the data if the epoch is not complete.
 void TrainingRun::keep_position() {
-  position_.data = position_.batch > 0 ? data_.identity() : 0;
-  progress_.set_position(position_);
-  result_.accumulated_steps = position_.step % data_.steps_of_update;
-}
-
-void TrainingRun::begin_epoch(std::int64_t epoch) {
-  position_.epoch = epoch;
-  position_.batch = 0;
+  progress_.keep();
+  result_.accumulated_steps = progress_.accumulated_steps();
 }
 
 bool TrainingRun::epoch_complete() const {
-  if (data_.rows == EpochRows::kUnknown) return source_ended_;
-  return position_.batch * position_.batch_rows >= position_.rows;
+  return progress_.has_known_end() ? progress_.epoch_complete() : source_ended_;
 }
 
 bool TrainingRun::more_steps() const {
@@ -120,15 +100,15 @@ void TrainingRun::start_run() {
   if (options_.pause_every) left = std::min(left, *options_.pause_every - steps_since_pause_);
   run_begin_ = Clock::now();
   end_boundary();
-  resume_position();
-  begin_ = position_;
+  progress_.begin_run();
   updates_before_ = updates();
   in_run_ = true;
   steps_requested_ = left;
   source_ended_ = false;
   not_finite_.reset();
-  log_->begin(position_.step);
-  plan_->start({position_.step, left, position_.epoch, position_.batch});
+  const auto& position = progress_.position();
+  log_->begin(position.step);
+  plan_->start({position.step, left, position.epoch, position.batch});
   // A stop() or an interrupt() before plan_->start() had no effect on the plan, so it is repeated.
   if (stop_wanted_) plan_->stop();
   if (boundaries_ && boundaries_->run_has_begun()) plan_->interrupt();
@@ -154,7 +134,7 @@ bool TrainingRun::stopping() const {
 std::optional<std::int64_t> TrainingRun::updates() const {
   std::optional<std::int64_t> largest;
   for (const auto& name : trained_) {
-    const auto updates = progress_.store->newest_updates(name);
+    const auto updates = store_->newest_updates(name);
     if (!updates) return std::nullopt;
     largest = std::max(largest.value_or(0), *updates);
   }
@@ -186,10 +166,9 @@ void TrainingRun::note_last_steps() {
 
 /// Throws Error if the run was not stopped and fewer steps were reported than the data has.
 void TrainingRun::expect_all_steps() const {
-  if (plan_->stopped() || plan_->interrupted() || data_.rows == EpochRows::kUnknown || !options_.replay.empty()) return;
-  const auto batches = data_.rows / data_.batch_rows + (data_.rows % data_.batch_rows == 0 ? 0 : 1);
-  const auto planned = std::min(steps_requested_, batches - begin_.batch);
-  const auto reported = position_.batch - begin_.batch;
+  if (plan_->stopped() || plan_->interrupted() || !progress_.has_known_end() || !options_.replay.empty()) return;
+  const auto planned = std::min(steps_requested_, progress_.batches_at_begin());
+  const auto reported = progress_.batches_of_run();
   if (reported >= planned) return;
   const auto missing = log_->missing();
   throw Error("trainer",
@@ -205,8 +184,7 @@ void TrainingRun::note_steps(std::chrono::milliseconds limit) {
     ++steps_since_pause_;
     ++result_.steps;
     result_.rows += step.rows;
-    position_.step = step.step + 1;
-    ++position_.batch;
+    progress_.pass_step(step.step);
     if (!not_finite_ && !step.finite()) not_finite_ = step;
     if (options_.on_step) unreported_.push_back(step);
   }
@@ -231,7 +209,7 @@ bool TrainingRun::is_stop_requested() const {
 
 void TrainingRun::stop() {
   stop_wanted_ = true;
-  plan_->stop();
+  if (const auto plan = stoppable_.load()) plan->stop();
 }
 
 /// Counts the last steps of the run that has ended, stores the position, and calls on_pause or on_epoch or both. Starts
@@ -243,14 +221,15 @@ bool TrainingRun::finish_run() {
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
   expect_finite();
-  result_.staleness = log_->staleness();
+  result_.staleness = staleness_before_;
+  result_.staleness.add(log_->staleness());
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;
   const bool skips_epoch = source_is_used_up();
-  const auto last = position_;
+  const auto last = progress_.position();
   const bool complete = epoch_complete();
-  if (complete) begin_epoch(position_.epoch + 1);
+  if (complete) progress_.begin_next_epoch();
   keep_position();
   in_run_ = false;
   if (skips_epoch) {
@@ -277,12 +256,12 @@ bool TrainingRun::finish_run() {
 /// true if the source is a user's actor and this fit has made no step of the epoch, because an earlier fit has made its
 /// last step. Throws Error if the actor has made no batch in the epoch.
 bool TrainingRun::source_is_used_up() {
-  const auto steps = position_.batch - begin_.batch;
+  const auto steps = progress_.batches_of_run();
   const bool ended = !stopping() && !interrupted_ && steps < steps_requested_;
-  if (data_.rows == EpochRows::kUnknown && ended && position_.batch == 0)
-    throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(position_.epoch));
+  if (!progress_.has_known_end() && ended && progress_.position().batch == 0)
+    throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(progress_.position().epoch));
   source_ended_ = ended;
-  return data_.rows == EpochRows::kUnknown && ended && steps == 0 && epoch_.result().steps == 0;
+  return !progress_.has_known_end() && ended && steps == 0 && epoch_.result().steps == 0;
 }
 
 void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
@@ -299,21 +278,81 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
   start_epoch();
 }
 
-/// Ends the fit after an exception, or in the destructor. The position is computed from the updates of the parameters,
-/// because a step may have been reported whose update was never made.
+/// Ends the fit after an exception, or in the destructor.
 void TrainingRun::end_early() {
   over_ = true;
   boundaries_.reset();
   note_steps();
   unreported_.clear();
   if (!in_run_) return;
-  if (const auto updates_now = updates()) {
-    const auto steps = *updates_now - updates_before_.value_or(0);
-    position_.step = begin_.step + steps;
-    position_.batch = begin_.batch + steps;
-  }
-  if (epoch_complete()) begin_epoch(position_.epoch + 1);
+  note_position();
+  if (epoch_complete()) progress_.begin_next_epoch();
   keep_position();
+}
+
+/// Sets the position after a run that has failed or was given up. It is computed from the updates of the parameters,
+/// because a step may have been reported whose update was never made. A batch with a sample that cannot be used counts
+/// as passed, and is no step.
+void TrainingRun::note_position() {
+  if (const auto updates_now = updates()) progress_.set_steps(*updates_now - updates_before_.value_or(0));
+  if (plan_ && has_invalid_sample()) progress_.pass_batch();
+}
+
+/// Whether a sample that cannot be used has failed the run, and all actors have finished it.
+bool TrainingRun::has_invalid_sample() const {
+  const auto failure = plan_->failure();
+  return failure && failure->kind == FailureKind::invalid_sample && plan_->drained();
+}
+
+namespace {
+
+std::string text_of_sample(const Failure& failure, std::int64_t sample) {
+  const bool named = sample == InvalidSample::kUnknown || failure.sample != InvalidSample::kUnknown;
+  return to_string(failure) + (named ? "" : ": row " + std::to_string(sample) + " of the data set");
+}
+
+}  // namespace
+
+/// Called after a run that has failed. If a sample that cannot be used has caused the failure, goes on after its batch
+/// and returns true, or throws InvalidSample; see FitOptions::on_invalid_sample. Otherwise returns false.
+bool TrainingRun::leaves_out(const Failure& failure) {
+  if (!has_invalid_sample()) return false;
+  const auto sample = failure.sample != InvalidSample::kUnknown || failure.row == InvalidSample::kUnknown
+                          ? failure.sample
+                          : progress_.sample_at(failure.step, failure.replica, failure.row);
+  const auto text = text_of_sample(failure, sample);
+  if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", text, sample);
+  ++result_.skipped_batches;
+  if (result_.skipped_samples.size() < FitResult::kMostListed) result_.skipped_samples.push_back({sample, text});
+  leave_out_batch();
+  return true;
+}
+
+/// Goes on after the batch that has failed, with new actors.
+void TrainingRun::leave_out_batch() {
+  if (!plan_->is_shared()) log_->end_run(plan_->absent());
+  report();
+  staleness_before_.add(log_->staleness());
+  note_position();
+  const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
+  epoch_seconds_ += seconds;
+  result_.seconds += seconds;
+  const auto last = progress_.position();
+  const bool complete = epoch_complete();
+  if (complete) progress_.begin_next_epoch();
+  keep_position();
+  in_run_ = false;
+  stoppable_.store(nullptr);
+  plan_.reset();
+  auto training = hooks_.respawn();
+  plan_ = std::move(training.plan);
+  log_ = std::move(training.log);
+  stoppable_.store(plan_);
+  if (on_progress_) plan_->on_over(on_progress_);
+  if (!complete && more_steps())
+    start_run();
+  else
+    finish_epoch(last, complete);
 }
 
 void TrainingRun::call_on_over(bool succeeded) {
@@ -327,6 +366,8 @@ TrainingRun::~TrainingRun() {
     // A destructor must not throw.
   }
   boundaries_.reset();
+  stoppable_.store(nullptr);
+  if (over_ && !error_ && hooks_.on_release) hooks_.on_release({std::move(plan_), std::move(log_)});
   if (over_) return;
   plan_.reset();
   try {
@@ -337,6 +378,7 @@ TrainingRun::~TrainingRun() {
 }
 
 void TrainingRun::on_progress(std::function<void()> callback) {
+  on_progress_ = callback;
   plan_->on_over(callback);
   // The run may have ended before the callback was set; the callback is then called here.
   if (over_ || plan_->done()) callback();
@@ -350,7 +392,10 @@ bool TrainingRun::advance() {
     plan_->check_progress(stall_limit_);
     if (!plan_->done()) return false;
     if (error_) std::rethrow_exception(error_);
-    if (const auto failure = plan_->failure()) throw Error("run", to_string(*failure));
+    if (const auto failure = plan_->failure()) {
+      if (leaves_out(*failure)) return over_;
+      throw Error("run", to_string(*failure));
+    }
     report();
     return finish_run();
   } catch (...) {
@@ -368,7 +413,13 @@ FitResult TrainingRun::wait() {
   const Driving driving(boundaries_);
   try {
     while (!over_) {
-      plan_->wait(options);
+      try {
+        plan_->wait(options);
+      } catch (const Error&) {
+        const auto failure = plan_->failure();
+        if (!failure || !leaves_out(*failure)) throw;
+        continue;
+      }
       finish_run();
     }
   } catch (...) {

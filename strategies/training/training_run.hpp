@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "troupe/actors/shard/consistency_rule.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/strategies/training/epoch_progress.hpp"
+#include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 
 namespace troupe {
@@ -19,6 +20,8 @@ namespace troupe {
 class MetricsLog;
 class SpawnedPlan;
 class StepBoundaries;
+struct Failure;
+struct Plan;
 
 /// The metrics of one epoch, over the steps that one fit makes in it.
 struct EpochMetrics {
@@ -53,6 +56,9 @@ struct FitOptions {
   /// A step whose loss or gradients are not finite makes no update, unless TrainerOptions::check_finite is false. With
   /// `stop` it ends the fit with an Error, though a few later steps may still be made; with `skip` the fit continues.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
+  /// With `skip`, the fit plans and spawns its actors anew after the batch of the sample, and needs a strategy whose
+  /// parameters are whole after a failed step. Throws Error together with `record` or `replay`.
+  InvalidSamples on_invalid_sample = InvalidSamples::stop;
   /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards that
   /// depend on the order of messages; see Recording. Empty: no file. Nothing is written if the fit fails.
   std::string record = {};
@@ -73,28 +79,15 @@ struct FitResult {
   Staleness staleness;
   /// With Optimizer::accumulating(): the last steps whose gradients no update has used yet. The next fit uses them.
   std::int64_t accumulated_steps = 0;
-};
-
-/// The size of an epoch. If `rows` is kUnknown, the batches come from a user's actor, which decides when an epoch ends.
-struct EpochRows {
-  static constexpr std::int64_t kUnknown = -1;
-
-  std::int64_t rows = 0;
-  /// Rows of a training step.
-  std::int64_t batch_rows = 1;
-  std::int64_t layout = 0;  ///< ShardLayout::hash() of the data
-  /// Returns the identity of the data; see TrainingPosition::data. Called only if a fit begins or ends within an epoch.
-  std::function<std::int64_t()> identity = [] { return std::int64_t{0}; };
-  std::int64_t steps_of_update = 1;  ///< see Optimizer::accumulating()
-};
-
-/// The position of a trainer in its store.
-struct TrainingProgress {
-  std::shared_ptr<ParameterStore> store;
-  std::string trainer = ParameterStore::kTrainer;
-
-  TrainingPosition position() const { return store->position(trainer); }
-  void set_position(const TrainingPosition& position) const { store->set_position(position, trainer); }
+  /// The batches that were left out; see FitOptions::on_invalid_sample.
+  std::int64_t skipped_batches = 0;
+  /// The samples for which the first kMostListed of them were left out.
+  struct SkippedSample {
+    std::int64_t sample;  ///< the row in the data set, or InvalidSample::kUnknown
+    std::string text;     ///< the error text
+  };
+  static constexpr std::size_t kMostListed = 1'000;
+  std::vector<SkippedSample> skipped_samples;
 };
 
 /// Callbacks through which a Trainer does its own work at the end of each run of the plan and at the end of a fit.
@@ -107,6 +100,10 @@ struct TrainingHooks {
   /// Called once: by wait() if it succeeds, else by the destructor of TrainingRun. `succeeded` is false if the fit has
   /// failed or was given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
+  /// Called after a failed run of a fit that goes on: returns a new plan and log.
+  std::function<KeptTraining::Training()> respawn = {};
+  /// Called by the destructor of TrainingRun with the plan and the log of a fit that has succeeded.
+  std::function<void(KeptTraining::Training)> on_release = {};
 };
 
 /// A fit in progress: one run of the plan after another, each at most an epoch long. The actors train on the threads of
@@ -116,8 +113,8 @@ struct TrainingHooks {
 class TrainingRun {
  public:
   /// Starts the first run, unless the options allow no step. `data` is the size of an epoch.
-  TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
-              TrainingProgress progress, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
+  TrainingRun(KeptTraining::Training training, EpochRows data, FitOptions options, TrainingProgress progress,
+              std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
   /// If the fit is not over, ends its run at once, which may leave the parameters broken; see
   /// ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not.
   ~TrainingRun();
@@ -149,8 +146,6 @@ class TrainingRun {
   bool stopping() const;
   bool is_stop_requested() const;
   void expect_finite() const;
-  void resume_position();
-  void begin_epoch(std::int64_t epoch);
   void keep_position();
   void start_epoch();
   void start_run();
@@ -160,22 +155,25 @@ class TrainingRun {
   bool source_is_used_up();
   void finish_epoch(const TrainingPosition& last, bool complete);
   void end_early();
+  bool has_invalid_sample() const;
+  bool leaves_out(const Failure& failure);
+  void leave_out_batch();
+  void note_position();
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
   void expect_all_steps() const;
   void call_on_over(bool succeeded);
   void report();
 
-  std::unique_ptr<SpawnedPlan> plan_;
+  std::shared_ptr<SpawnedPlan> plan_;
+  std::atomic<std::shared_ptr<SpawnedPlan>> stoppable_;  // plan_, for stop() on other threads
   std::unique_ptr<MetricsLog> log_;
   FitOptions options_;
-  TrainingProgress progress_;
+  std::shared_ptr<ParameterStore> store_;
   std::vector<std::string> trained_;  // names of the parameters that the plan updates
   std::chrono::milliseconds stall_limit_;
   TrainingHooks hooks_;
-  EpochRows data_;
-  TrainingPosition position_;
-  TrainingPosition begin_;            // position at the start of the run
+  EpochProgress progress_;
   std::int64_t steps_requested_ = 0;  // steps that the run may make at most
   bool source_ended_ = false;         // the run made fewer steps because the source of batches had ended the epoch
   std::optional<std::int64_t> updates_before_;
@@ -184,6 +182,8 @@ class TrainingRun {
   std::vector<StepMetrics> unreported_;
   std::optional<StepMetrics> not_finite_;  // the first step of the run that is not finite
   FitResult result_;
+  std::function<void()> on_progress_;
+  Staleness staleness_before_;  // counted by the logs of earlier plans
   MetricsSum epoch_;
   MetricsSum since_pause_;
   std::int64_t steps_since_pause_ = 0;

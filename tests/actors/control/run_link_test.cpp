@@ -180,14 +180,43 @@ TEST_CASE("a run that is given up is aborted on both sides; after its end nothin
   CHECK_THROWS_WITH(ended.follower->start({}), Contains("late failed"));
 }
 
+TEST_CASE("a run that one process interrupts ends at one step and counts as interrupted in all, not as stopped") {
+  TwoProcesses two;
+  two.wire();
+  const auto check_end = [&] {
+    two.finish();
+    for (const RunControl* control : {static_cast<RunControl*>(two.coordinator.get()),
+                                      static_cast<RunControl*>(two.follower.get())}) {
+      CHECK(control->phase() == RunPhase::done);
+      CHECK(control->interrupted());
+      CHECK_FALSE(control->stopped());
+    }
+  };
+  two.start_and_prepare();
+  two.follower->interrupt();
+  two.pause(4, 6);
+  CHECK(last<RunUntil>(two.orders_here).end_step == 6);
+  CHECK(last<RunUntil>(two.orders_there).end_step == 6);
+  check_end();
+  // The sources start before they pause if the run is interrupted while it is prepared.
+  two.start();
+  two.coordinator->interrupt();
+  two.prepare(kLastStep, kLastStep);
+  CHECK(std::holds_alternative<StartSources>(two.orders_here[two.orders_here.size() - 2]));
+  two.pause(7, 7);
+  check_end();
+  two.start_and_prepare();
+  CHECK_FALSE(two.coordinator->interrupted());
+}
+
 TEST_CASE("words that a part cannot say, or a coordinator, are refused") {
   IncomingFrame strange{{.type = FrameType::control, .edge = 99},
                         std::make_unique<TensorPayload>(Frame::empty_payload())};
   CHECK_THROWS_WITH(word_of(strange), Contains("no run control sends"));
   strange.header.edge = static_cast<std::int32_t>(RunWord::wired);
   CHECK_THROWS_WITH(order_of(strange), Contains("no order"));
-  strange.header.slot = 8;
-  CHECK_THROWS_WITH(end_of(strange), "[run] flags 8 of the end of a run are unknown");
+  strange.header.slot = 16;
+  CHECK_THROWS_WITH(end_of(strange), "[run] flags 16 of the end of a run are unknown");
   // The flag of a failure, without the failure.
   strange.header.slot = 1;
   CHECK_THROWS_WITH(end_of(strange), "[run] a run has failed without a failure");

@@ -205,7 +205,8 @@ TEST_CASE("a fit that is recorded lets nobody change its parameters") {
   const ParameterServer strategy(places_of(cpu_devices(2)), places_of(cpu_devices(2)), ConsistencyRule::asynchronous(2));
   auto trainer = trainer_of_two(runtime, strategy);
   const auto file = std::filesystem::temp_directory_path() / ("published_versions_test." + std::to_string(getpid()));
-  LongFit fit(trainer, ones(64).batch(4), {.record = file.string()});
+  // An epoch that does not end before the test does.
+  LongFit fit(trainer, ones(1'000'000).batch(1), {.record = file.string()});
   CHECK_THROWS_WITH(trainer.set_parameters({{"a", filled(5)}}), Contains("is being written by"));
   fit.stop();
   std::filesystem::remove(file);
