@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/zeromq/security.hpp"
 #include "troupe/transport/zeromq/socket.hpp"
 
@@ -174,11 +175,13 @@ class ZeroMqClient final : public AcceptorClient {
 std::unique_ptr<Acceptor> make_acceptor(const std::vector<std::string>& addresses, const Secret& secret,
                                         std::chrono::milliseconds silence_limit,
                                         std::function<void(const std::string& line)> on_stranger) {
+  const SignalsBlocked blocked;
   return std::make_unique<ZeroMqAcceptor>(addresses, secret, silence_limit, std::move(on_stranger));
 }
 
 std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address, const Secret& secret,
                                                     std::chrono::milliseconds silence_limit) {
+  const SignalsBlocked blocked;
   return std::make_unique<ZeroMqClient>(address, secret, silence_limit);
 }
 

@@ -73,7 +73,6 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.host = host_identity();
     address_.pid = getpid();
     bind();
-    const SignalsBlocked blocked;
     io_thread_ = std::thread([this] { run_io(); });
   }
 
@@ -320,6 +319,8 @@ class ZeroMqEndpoint final : public Endpoint {
 }  // namespace
 
 std::shared_ptr<Endpoint> make_zeromq_endpoint(EndpointOptions options) {
+  // ZeroMQ's functions that make sockets fail when a signal interrupts them.
+  const SignalsBlocked blocked;
   return std::make_shared<ZeroMqEndpoint>(std::move(options));
 }
 

@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/descriptors.hpp"
 
 namespace troupe::zeromq {
@@ -192,6 +193,8 @@ void Peers::connect(Peer& peer) {
   if (peer.connection || peer.failure) return;
   // Two sockets with the two ends of a monitor, and the descriptors of both directions to the peer.
   require_descriptors(6, "endpoint", "a connection to process " + std::to_string(peer.number));
+  // ZeroMQ's functions that make sockets fail when a signal interrupts them.
+  const SignalsBlocked blocked;
   peer.connection = std::make_shared<Connection>(context_, own_, peer.number, peer.address, is_near(peer.address));
   peer.assembly =
       std::make_unique<Assembly>(peer.connection, options_.max_payload_bytes, options_.max_unreceived_bytes);
