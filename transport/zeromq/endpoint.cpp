@@ -14,6 +14,7 @@
 #include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/secret.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
+#include "troupe/transport/zeromq/incoming.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
 #include "troupe/transport/zeromq/reserved_tcp_port.hpp"
 
@@ -30,7 +31,10 @@ constexpr std::chrono::milliseconds kIdle{50};
 constexpr std::chrono::milliseconds kFarAllowance{16'000};
 
 /// The items that the I/O thread polls before the monitors of the connections.
-constexpr std::size_t kAuthenticatorItem = 2, kOwnItems = 3;
+constexpr std::size_t kAuthenticatorItem = 2, kIncomingItem = 3, kOwnItems = 4;
+/// The number of connections from processes of other machines that may be open besides those of the peers.
+constexpr std::size_t kMaxStrangers = 8;
+
 constexpr std::size_t kIdentityBytes = 16, kTokenKeyBytes = 32;
 constexpr std::string_view kDefaultBind = "tcp://127.0.0.1:*";
 
@@ -63,8 +67,10 @@ class ZeroMqEndpoint final : public Endpoint {
       : options_(std::move(options)),
         context_(make_context()),
         authenticator_(context_, [this](const Authenticator::Proof& proof) { return admits(proof); }),
-        receiver_(make_receiver(context_)),
-        monitor_(watch(context_, receiver_, "receiver")) {
+        receiver_(make_receiver(context_, options_.encrypt ? kEncryptedPacketBytes : kPacketBytes)),
+        incoming_(
+            context_, receiver_, "receiver", [this] { return peers_.size() + kMaxStrangers; },
+            [this](const std::string& reason) { report_stranger(reason); }) {
     keep_message_memory();
     own_.identity = address_.identity = random_hex(kIdentityBytes);
     own_.read_in_place = options_.read_in_place;
@@ -81,7 +87,6 @@ class ZeroMqEndpoint final : public Endpoint {
     wake_up_.signal();
     io_thread_.join();
     peers_.end(connection_failure("this process has closed its endpoint"));
-    zmq_socket_monitor(receiver_.handle(), nullptr, 0);
   }
 
   const EndpointAddress& address() const override { return address_; }
@@ -153,9 +158,12 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   bool admits(const Authenticator::Proof& proof) {
-    if (own_.keys) return peers_.has_key(proof.key);
     const auto token = token_of(address_.key, proof.user);
-    return equal_in_constant_time(std::as_bytes(std::span(proof.token)), std::as_bytes(std::span(token)));
+    const bool proved =
+        own_.keys ? peers_.has_key(proof.key)
+                  : equal_in_constant_time(std::as_bytes(std::span(proof.token)), std::as_bytes(std::span(token)));
+    if (proved) incoming_.admit();
+    return proved;
   }
 
   // ---- Functions of the I/O thread
@@ -174,9 +182,9 @@ class ZeroMqEndpoint final : public Endpoint {
     const auto ready = poll_items(items_, kIdle);
     wake_up_.clear();
     if (needs_tcp_.exchange(false) && reserved_) reserved_->listen(receiver_);
+    if ((items_[kIncomingItem].revents & ZMQ_POLLIN) != 0) incoming_.look();
     if ((items_[kAuthenticatorItem].revents & ZMQ_POLLIN) != 0) authenticator_.answer();
     receive_packets();
-    report_strangers();
     look_after_connections(ready == 0);
     const auto now = std::chrono::steady_clock::now();
     if (options_.silence_limit.count() <= 0 || now < next_beat_) return;
@@ -209,7 +217,8 @@ class ZeroMqEndpoint final : public Endpoint {
   std::vector<zmq::pollitem_t> own_items_and_monitors() {
     std::vector<zmq::pollitem_t> items{{receiver_.handle(), 0, ZMQ_POLLIN, 0},
                                        {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0},
-                                       {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0}};
+                                       {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0},
+                                       {nullptr, incoming_.descriptor(), ZMQ_POLLIN, 0}};
     polled_ = peers_.connected();
     for (auto* peer : polled_) items.push_back({peer->connection->monitor().handle(), 0, ZMQ_POLLIN, 0});
     return items;
@@ -236,7 +245,7 @@ class ZeroMqEndpoint final : public Endpoint {
 
   void take(const std::string& identity, std::vector<zmq::message_t> parts) {
     auto* const peer = peers_.sender(identity);
-    if (peer == nullptr) return report_stranger("is not known here");
+    if (peer == nullptr) return report_stranger("a process that is not known here has connected");
     if (peers_.has_failed(*peer) || !can_answer(*peer)) return;
     peer->silence = std::chrono::milliseconds(0);
     try {
@@ -276,18 +285,8 @@ class ZeroMqEndpoint final : public Endpoint {
       peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
   }
 
-  /// Reads the events of the receiver, at most once in kIdle: each polled socket costs time in every round.
-  void report_strangers() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_report_) return;
-    next_report_ = now + kIdle;
-    while (const auto event = next_event(monitor_))
-      if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
-        report_stranger("does not prove that it belongs to the job");
-  }
-
   void report_stranger(const std::string& reason) {
-    if (options_.on_stranger) options_.on_stranger("[endpoint] a process that " + reason + " has connected; ignored");
+    if (options_.on_stranger) options_.on_stranger("[endpoint] " + reason + "; ignored");
   }
 
   const EndpointOptions options_;
@@ -297,7 +296,7 @@ class ZeroMqEndpoint final : public Endpoint {
   zmq::context_t context_;
   Authenticator authenticator_;
   zmq::socket_t receiver_;
-  zmq::socket_t monitor_;
+  Incoming incoming_;
   std::optional<ReservedTcpPort> reserved_;
   Peers peers_{context_, options_, address_, own_, [this] {
                  changed_ = true;
@@ -305,11 +304,11 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_, connected_;
-  // The next four members are used by the I/O thread alone: peers whose monitor sockets the thread polls, the items
-  // that it polls, and the times of the next beats and of the next report of strangers.
+  // The next three members are used by the I/O thread alone: peers whose monitor sockets the thread polls, the items
+  // that it polls, and the time of the next beats.
   std::vector<Peer*> polled_;
   std::vector<zmq::pollitem_t> items_;
-  std::chrono::steady_clock::time_point next_beat_{}, next_report_{};
+  std::chrono::steady_clock::time_point next_beat_{};
   std::atomic<bool> changed_{true};
   std::atomic<bool> needs_tcp_{false};
   std::atomic<bool> stopping_{false};

@@ -145,6 +145,11 @@ std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   return std::make_shared<ChannelLink>(peer.connection, find_or_make_channel(peer, id), id);
 }
 
+std::size_t Peers::size() {
+  std::lock_guard lock(mutex_);
+  return peers_.size() + replaced_.size();
+}
+
 bool Peers::has_key(const std::string& key) {
   std::lock_guard lock(mutex_);
   return std::ranges::any_of(peers_, [&](const auto& entry) { return entry.second->address.key == key; });

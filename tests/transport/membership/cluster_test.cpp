@@ -252,7 +252,7 @@ TEST_CASE("a rank 0 that ends while a process waits for the others is named at o
       join_cluster(options);
       return;
     }
-    const auto rank_zero = make_acceptor({"tcp://" + address}, secret.secret(), patience());
+    const auto rank_zero = make_acceptor({"tcp://" + address}, secret.secret(), 4, patience());
     expect(rank_zero->receive(std::chrono::steady_clock::now() + patience()).has_value(), "no HELLO has come");
   });
   CHECK(ends[0].empty());

@@ -200,7 +200,7 @@ TEST_CASE("beats keep a connection alive without frames") {
 TEST_CASE("signals that arrive during a wait do not end it") {
   const auto address = new_address();
   const Secret secret(std::string(32, 's'));
-  const auto acceptor = make_acceptor({"tcp://" + address}, secret, patience());
+  const auto acceptor = make_acceptor({"tcp://" + address}, secret, 4, patience());
   const auto client = connect_to_acceptor("tcp://" + address, secret, patience());
   std::atomic<bool> stop{false};
   struct sigaction action {
