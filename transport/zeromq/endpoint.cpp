@@ -12,6 +12,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
+#include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/secret.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
 #include "troupe/transport/zeromq/incoming.hpp"
@@ -187,9 +188,17 @@ class ZeroMqEndpoint final : public Endpoint {
     receive_packets();
     look_after_connections(ready == 0);
     const auto now = std::chrono::steady_clock::now();
+    if (now >= next_look_) look_at_descriptors(now);
     if (options_.silence_limit.count() <= 0 || now < next_beat_) return;
     next_beat_ = now + options_.beat_interval;
     beat();
+  }
+
+  /// Looks at most once in kIdle, because a look costs four calls of the kernel.
+  void look_at_descriptors(std::chrono::steady_clock::time_point now) {
+    next_look_ = now + kIdle;
+    const auto line = keep_descriptors();
+    if (line && options_.on_stranger) options_.on_stranger("[endpoint] " + *line);
   }
 
   /// Sends a beat to every connected peer, and loses those that are silent.
@@ -305,10 +314,10 @@ class ZeroMqEndpoint final : public Endpoint {
   std::mutex drain_mutex_;
   std::condition_variable drained_, connected_;
   // The next three members are used by the I/O thread alone: peers whose monitor sockets the thread polls, the items
-  // that it polls, and the time of the next beats.
+  // that it polls, and the times of the next beats and of the next look at the file descriptors.
   std::vector<Peer*> polled_;
   std::vector<zmq::pollitem_t> items_;
-  std::chrono::steady_clock::time_point next_beat_{};
+  std::chrono::steady_clock::time_point next_beat_{}, next_look_{};
   std::atomic<bool> changed_{true};
   std::atomic<bool> needs_tcp_{false};
   std::atomic<bool> stopping_{false};
