@@ -1,13 +1,11 @@
 #include "troupe/transport/endpoint.hpp"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
@@ -16,8 +14,9 @@
 #include "troupe/transport/secret.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
 #include "troupe/transport/zeromq/incoming.hpp"
+#include "troupe/transport/zeromq/listeners.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
-#include "troupe/transport/zeromq/reserved_tcp_port.hpp"
+#include "troupe/transport/zeromq/wake_up.hpp"
 
 namespace troupe {
 
@@ -37,28 +36,6 @@ constexpr std::size_t kAuthenticatorItem = 2, kIncomingItem = 3, kOwnItems = 4;
 constexpr std::size_t kMaxStrangers = 8;
 
 constexpr std::size_t kIdentityBytes = 16, kTokenKeyBytes = 32;
-constexpr std::string_view kDefaultBind = "tcp://127.0.0.1:*";
-
-/// A file descriptor (eventfd) by which signal() wakes a thread that polls it. Thread-safe.
-class WakeUp {
- public:
-  WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (descriptor_ < 0) throw Error("endpoint", "no further file descriptor can be opened");
-  }
-  ~WakeUp() { ::close(descriptor_); }
-  WakeUp(const WakeUp&) = delete;
-  WakeUp& operator=(const WakeUp&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  void signal() const { (void)!eventfd_write(descriptor_, 1); }
-  void clear() const {
-    eventfd_t count = 0;
-    (void)!eventfd_read(descriptor_, &count);
-  }
-
- private:
-  int descriptor_;
-};
 
 /// An endpoint that receives the packets of all peers on one socket and one I/O thread. The Connection to each peer
 /// sends packets, on the threads that call it.
@@ -128,26 +105,7 @@ class ZeroMqEndpoint final : public Endpoint {
     else
       ask_for_token(receiver_);
     refuse_other_users(receiver_);
-    try {
-      if (options_.same_host) {
-        // An abstract Unix socket leaves no file behind, however the process ends. Its name is public on the machine.
-        address_.ipc = "ipc://@troupe-" + random_hex(kIdentityBytes);
-        receiver_.bind(address_.ipc);
-      }
-      if (options_.same_host && options_.bind == kDefaultBind) {
-        // Processes of other users can connect to loopback, so no socket listens there before a peer needs it.
-        reserved_.emplace();
-        address_.tcp = reserved_->address();
-      } else {
-        receiver_.bind(options_.bind);
-        address_.tcp = receiver_.get(zmq::sockopt::last_endpoint);
-      }
-    } catch (const zmq::error_t& error) {
-      throw Error("endpoint", options_.bind + " cannot be bound: " + error.what());
-    }
-    if (options_.advertised_host.empty()) return;
-    const auto port = address_.tcp.substr(address_.tcp.rfind(':'));
-    address_.tcp = "tcp://" + options_.advertised_host + port;
+    listeners_.emplace(receiver_, options_, address_);
   }
 
   /// Listens at the reserved TCP port if the peer at `address` cannot connect over ipc. Does not wait: the peer repeats
@@ -182,7 +140,7 @@ class ZeroMqEndpoint final : public Endpoint {
     if (changed_.exchange(false) || items_.empty()) items_ = own_items_and_monitors();
     const auto ready = poll_items(items_, kIdle);
     wake_up_.clear();
-    if (needs_tcp_.exchange(false) && reserved_) reserved_->listen(receiver_);
+    if (needs_tcp_.exchange(false)) listeners_->listen_at_tcp();
     if ((items_[kIncomingItem].revents & ZMQ_POLLIN) != 0) incoming_.look();
     if ((items_[kAuthenticatorItem].revents & ZMQ_POLLIN) != 0) authenticator_.answer();
     receive_packets();
@@ -306,7 +264,7 @@ class ZeroMqEndpoint final : public Endpoint {
   Authenticator authenticator_;
   zmq::socket_t receiver_;
   Incoming incoming_;
-  std::optional<ReservedTcpPort> reserved_;
+  std::optional<Listeners> listeners_;
   Peers peers_{context_, options_, address_, own_, [this] {
                  changed_ = true;
                  wake_up_.signal();
