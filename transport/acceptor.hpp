@@ -57,7 +57,7 @@ class AcceptorClient {
 };
 
 /// Makes an acceptor that listens at all `addresses`, tcp://host:port, for up to `max_clients` clients with the secret.
-/// Of the connections without the secret, 128 may be open; the oldest is closed first. A client that is silent for
+/// At most 128 connections without the secret stay open; the oldest is closed first. A client that is silent for
 /// longer than `silence_limit` is disconnected. `on_stranger` is called, by receive(), with one line for each
 /// connection without the secret. Throws Error if an address cannot be bound.
 std::unique_ptr<Acceptor> make_acceptor(const std::vector<std::string>& addresses, const Secret& secret,

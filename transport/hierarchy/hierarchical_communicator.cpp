@@ -103,7 +103,7 @@ class HierarchicalCommunicator final : public Communicator {
 
   const Hierarchy parts_;
   const hierarchy::Layout layout_;       // the distribution of the ranks over machines
-  std::atomic<std::int64_t> number_{0};  // of the next collective
+  std::atomic<std::int64_t> number_{0};  // the number of the next collective
   std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
 };
 
