@@ -14,6 +14,7 @@ namespace {
 using hierarchy::kStages;
 
 /// Replays HierarchicalCommunicator::all_reduce: a sum inside the machine, a sum across machines, a broadcast inside.
+/// During the sums the ranks also compare the collectives that they have begun.
 class HierarchyProgram final : public RankProgram {
  public:
   HierarchyProgram(const Collective& collective, int rank) {
@@ -23,21 +24,24 @@ class HierarchyProgram final : public RankProgram {
     const int members = std::min(per_machine, collective.ranks - first);
     const int machines = (collective.ranks + per_machine - 1) / per_machine;
     if (members > 1) {
+      checks_[0] = std::make_unique<LinkedProgram>(Members{first, members, 1, 0, true}, inner, check_sizes());
       stages_[0] = std::make_unique<LinkedProgram>(Members{first, members, 1, 0}, inner,
                                                    all_reduce_sizes(elements, members, inner));
       stages_[2] =
           std::make_unique<LinkedProgram>(Members{first, members, 1, 2}, inner, broadcast_sizes(elements, inner));
     }
-    if (inner == 0)
-      stages_[1] = std::make_unique<LinkedProgram>(Members{0, machines, per_machine, 1}, rank / per_machine,
-                                                   all_reduce_sizes(elements, machines, rank / per_machine));
+    if (inner != 0) return;
+    checks_[1] =
+        std::make_unique<LinkedProgram>(Members{0, machines, per_machine, 1, true}, rank / per_machine, check_sizes());
+    stages_[1] = std::make_unique<LinkedProgram>(Members{0, machines, per_machine, 1}, rank / per_machine,
+                                                 all_reduce_sizes(elements, machines, rank / per_machine));
   }
 
   void begin(RankActions& actions) override { begin_stage(actions); }
-  void take(const Message& message) override { stages_.at(message.stage)->take(message); }
+  void take(const Message& message) override { (message.check ? checks_ : stages_).at(message.stage)->take(message); }
 
   bool advance(RankActions& actions) override {
-    while (stage_ < kStages && stages_[stage_]->advance(actions)) {
+    while (stage_ < kStages && advance_stage(actions)) {
       ++stage_;
       begin_stage(actions);
     }
@@ -45,13 +49,19 @@ class HierarchyProgram final : public RankProgram {
   }
 
  private:
+  bool advance_stage(RankActions& actions) {
+    const bool checked = !checks_[stage_] || checks_[stage_]->advance(actions);
+    return stages_[stage_]->advance(actions) && checked;
+  }
+
   /// Begins the next stage in which this rank takes part.
   void begin_stage(RankActions& actions) {
     while (stage_ < kStages && !stages_[stage_]) ++stage_;
+    if (stage_ < kStages && checks_[stage_]) checks_[stage_]->begin(actions);
     if (stage_ < kStages) stages_[stage_]->begin(actions);
   }
 
-  std::array<std::unique_ptr<RankProgram>, kStages> stages_;
+  std::array<std::unique_ptr<RankProgram>, kStages> stages_, checks_;  // null where the rank takes no part
   std::size_t stage_ = 0;
 };
 

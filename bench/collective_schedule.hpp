@@ -19,6 +19,8 @@ struct Message {
   std::uint8_t phase = 0;
   /// The stage of a hierarchy: 0 inside the machine, 1 across machines, 2 back inside.
   std::uint8_t stage = 0;
+  /// Whether it belongs to the comparison of the collectives that the ranks of a hierarchy have begun.
+  bool check = false;
 };
 
 /// The actions of a rank, in this order. The model that replays a schedule implements them.

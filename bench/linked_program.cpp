@@ -36,6 +36,12 @@ PartSizes broadcast_sizes(std::int64_t elements, int rank) {
   return {[=](int) { return rank == 0 ? elements : 0; }, [=](int from) { return from == 0 ? elements : 0; }, {}, false};
 }
 
+PartSizes check_sizes() {
+  // Four integers of 64 bits.
+  const auto all = [](int) { return std::int64_t{8}; };
+  return {all, all, {}, false};
+}
+
 LinkedProgram::LinkedProgram(const Members& members, int rank, PartSizes sizes)
     : members_(members),
       rank_(rank),
@@ -59,7 +65,8 @@ Message LinkedProgram::message(int to, linked::Phase phase, std::int64_t element
           .to = global(to),
           .bytes = bytes_of(elements),
           .phase = static_cast<std::uint8_t>(phase),
-          .stage = members_.stage};
+          .stage = members_.stage,
+          .check = members_.check};
 }
 
 void LinkedProgram::begin(RankActions& actions) {

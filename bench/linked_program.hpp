@@ -10,6 +10,7 @@ namespace troupe::bench {
 struct Members {
   int first = 0, ranks = 1, stride = 1;
   std::uint8_t stage = 0;
+  bool check = false;  ///< see Message::check
 };
 
 /// The sizes of linked::Steps, in elements of float32.
@@ -25,6 +26,8 @@ struct PartSizes {
 /// The part sizes of an all-reduce without a ring, and of a broadcast from rank 0.
 PartSizes all_reduce_sizes(std::int64_t elements, int ranks, int rank);
 PartSizes broadcast_sizes(std::int64_t elements, int rank);
+/// The part sizes of the all-gather by which the ranks of a hierarchy compare their collectives.
+PartSizes check_sizes();
 
 /// Replays a collective of linked::begin_linked. Ranks are indices among the members.
 class LinkedProgram final : public RankProgram {

@@ -56,11 +56,12 @@ class AcceptorClient {
   virtual bool is_cut_off() const = 0;
 };
 
-/// Makes an acceptor that listens at all `addresses`, tcp://host:port. A client that is silent for longer than
-/// `silence_limit` is disconnected. `on_stranger` is called, by receive(), with one line for each connection without
-/// the secret. Throws Error if an address cannot be bound.
+/// Makes an acceptor that listens at all `addresses`, tcp://host:port, for up to `max_clients` clients with the secret.
+/// At most 128 connections without the secret stay open; the oldest is closed first. A client that is silent for
+/// longer than `silence_limit` is disconnected. `on_stranger` is called, by receive(), with one line for each
+/// connection without the secret. Throws Error if an address cannot be bound.
 std::unique_ptr<Acceptor> make_acceptor(const std::vector<std::string>& addresses, const Secret& secret,
-                                        std::chrono::milliseconds silence_limit,
+                                        std::size_t max_clients, std::chrono::milliseconds silence_limit,
                                         std::function<void(const std::string& line)> on_stranger = {});
 /// Makes a client that connects in the background to the acceptor at `address`, tcp://host:port. An acceptor that is
 /// silent for longer than `silence_limit` is disconnected. Throws Error if the address is malformed.

@@ -58,7 +58,7 @@ struct EndpointOptions {
   /// failed then. `address` is the address of the peer.
   std::function<void(int peer, const EndpointAddress& address, const FailurePtr& cause)> on_lost = {};
   /// Called, on the endpoint's receiving thread, with one line for each connection without a valid proof, and each
-  /// message of a sender that is no peer.
+  /// message of a sender that is no peer; and when few file descriptors are left.
   std::function<void(const std::string& line)> on_stranger = {};
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <caf/message_handler.hpp>
 
+#include "troupe/actors/ports/port_state.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/float_mode.hpp"
 
@@ -33,12 +34,7 @@ std::uint32_t PortActor::expect_output(std::uint32_t output) const {
 }
 
 bool PortActor::was_refused(std::uint32_t output, std::uint32_t slot) const {
-  asks_refused_ = true;
-  const auto slots = ports_.slots(expect_output(output));
-  if (slot >= slots)
-    throw Error(name_in_plan(), "output " + std::to_string(output) + " has " + std::to_string(slots) +
-                                    " slots, so none has the number " + std::to_string(slot));
-  return ports_.was_refused(output, slot);
+  return refusals_.ask(ports_, expect_output(output), slot, name_in_plan());
 }
 
 Arrival PortActor::take(std::uint32_t input) {
@@ -193,24 +189,13 @@ void PortActor::on_free(std::uint32_t output, std::uint32_t slot) {
     if (!sent_tensors_.remove(output, slot, token == sent_tokens_.end() ? nullptr : &token->second))
       throw Error(name_in_plan(), "the tensor that output " + std::to_string(output) +
                                       " carried was written to before its slot was free: send a new tensor each time");
-    asks_refused_ = false;
+    refusals_.begin();
     if (!ended_) on_slot_free(output, slot);
-    if (own_rule_ && !tolerates_losses_ && !asks_refused_) expect_used(output, slot);
+    if (own_rule_) refusals_.end(ports_, output, slot, name_in_plan());
   } catch (...) {
     fail();
   }
   if (ended_) report_if_finished();
-}
-
-/// Throws Error if a consumer has refused the tensor that the slot carried.
-void PortActor::expect_used(std::uint32_t output, std::uint32_t slot) const {
-  if (!ports_.was_refused(output, slot)) return;
-  const auto& wire = ports_.output_wire(output);
-  std::string consumers;
-  for (const auto& name : wire.consumer_names) consumers += (consumers.empty() ? "'" : ", '") + name + "'";
-  throw Error(name_in_plan(), "'" + wire.edge + "' came back unused from " + consumers +
-                                  ": the process of a consumer was lost, or the consumer has refused the tensor; send "
-                                  "it again if was_refused() is true in on_slot_free(), or call tolerate_losses()");
 }
 
 // ---- firing
@@ -333,31 +318,8 @@ void PortActor::report_if_finished() {
   report_finished();
 }
 
-/// A text on every input without a tensor, the number of held tensors, and every output without a free slot, for an
-/// actor whose rule does not tell which of them it waits for.
-std::string PortActor::state_of_ports() const {
-  std::vector<std::string> facts;
-  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
-    if (!ports_.has(input) && !ports_.drained(input)) {
-      const auto& wire = ports_.input_wire(input);
-      facts.push_back("no tensor of '" + wire.edge + "' from '" + wire.producer_name + "'");
-    }
-  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    if (ports_.lost_output(output))
-      facts.push_back("a lost consumer of '" + ports_.output_wire(output).edge + "'");
-    else if (!ports_.has_free(output))
-      facts.push_back("no free slot of '" + ports_.output_wire(output).edge + "', because it " +
-                      ports_.awaited_credit(output));
-  if (held_.size() > 0) facts.push_back(std::to_string(held_.size()) + " tensors that it has taken");
-  if (facts.empty()) facts.emplace_back("a tensor at every input and a free slot of every output");
-  std::string text = "fires by its own rule; it has ";
-  for (std::size_t i = 0; i < facts.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == facts.size() ? " and " : ", ") + facts[i];
-  return text;
-}
-
 std::string PortActor::waits_for() const {
-  if (own_rule_ && !ended_) return is_source() && !open_ ? "is paused" : state_of_ports();
+  if (own_rule_ && !ended_) return is_source() && !open_ ? "is paused" : state_of(ports_, held_.size());
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
     if (ended_ ? !ports_.at_rest(output) : !ports_.has_free(output)) return ports_.awaited_credit(output);
   if (ended_) return "has ended";

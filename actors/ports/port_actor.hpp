@@ -9,6 +9,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/ports/held_arrivals.hpp"
 #include "troupe/actors/ports/participant.hpp"
+#include "troupe/actors/ports/refusals.hpp"
 #include "troupe/actors/ports/sent_tensors.hpp"
 
 namespace troupe {
@@ -91,7 +92,7 @@ class PortActor : public Participant {
   /// Declares that tensors that come back refused need not be sent again. Without this call, the run of an actor with
   /// its own firing rule fails if a tensor was refused and on_slot_free() does not call was_refused(), or is not called
   /// because the actor has ended its run.
-  void tolerate_losses() { tolerates_losses_ = true; }
+  void tolerate_losses() { refusals_.tolerate(); }
   /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again. Throws Error
   /// if has_free() is false, if this actor has ended its run, if the tensor is null, or if the output has consumers and
   /// shape or dtype differ from the plan.
@@ -169,15 +170,12 @@ class PortActor : public Participant {
   void fail();
   void return_all(const std::vector<HeldArrivals::Origin>& held);
   void report_if_finished();
-  void expect_used(std::uint32_t output, std::uint32_t slot) const;
   std::string waits_for() const;
-  std::string state_of_ports() const;
 
   HeldArrivals held_;
   SentTensors sent_tensors_;
-  bool own_rule_ = true;               // advance() is overridden; false once the default advance() has run
-  mutable bool asks_refused_ = false;  // was_refused() was called since the last slot became free
-  bool tolerates_losses_ = false;
+  bool own_rule_ = true;  // advance() is overridden; false once the default advance() has run
+  mutable Refusals refusals_;
   // By output and slot, for outputs with initial tokens: the tensor that was sent last.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;
   std::int64_t step_ = 0;

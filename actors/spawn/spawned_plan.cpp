@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <caf/actor.hpp>
-#include <map>
 #include <set>
 
 #include "troupe/actors/caf/mail.hpp"
@@ -11,6 +10,7 @@
 #include "troupe/actors/control/run_coordinator.hpp"
 #include "troupe/actors/spawn/connections.hpp"
 #include "troupe/actors/spawn/plan_part.hpp"
+#include "troupe/actors/spawn/run_leases.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -26,29 +26,6 @@ std::uint64_t next_generation() {
   return ++generations;
 }
 
-/// Throws Error if two of the borrowed copies of a parameter are of different versions.
-void expect_equal_copies(const std::vector<Lease>& leases) {
-  std::map<std::string, Lease::Borrowed> first;
-  for (const auto& lease : leases)
-    for (const auto& copy : lease.borrowed()) {
-      const auto& other = first.try_emplace(copy.ref.name, copy).first->second;
-      if (other.lineage != copy.lineage)
-        throw Error("store", "replicas " + std::to_string(other.ref.replica) + " and " +
-                                 std::to_string(copy.ref.replica) + " have different copies of '" + copy.ref.name +
-                                 "', and this plan needs equal ones: ParameterStore::keep() makes them equal");
-    }
-}
-
-/// Throws Error if one replica has made other numbers of updates than another. `updates` has the numbers by replica.
-void expect_equal_updates(const std::map<int, std::set<std::int64_t>>& updates) {
-  for (const auto& [replica, counts] : updates)
-    if (counts != updates.begin()->second)
-      throw Error("store", "replica " + std::to_string(replica) + " has made " + std::to_string(*counts.rbegin()) +
-                               " updates and replica " + std::to_string(updates.begin()->first) + " " +
-                               std::to_string(*updates.begin()->second.rbegin()) +
-                               ", but the strategy says that their copies are equal (Strategy::equal_copies)");
-}
-
 }  // namespace
 
 struct SpawnedPlan::State : SpawnedTogether {
@@ -58,7 +35,7 @@ struct SpawnedPlan::State : SpawnedTogether {
   /// The connections to the other processes; null without a cluster.
   std::unique_ptr<ClusterRun> cluster;
   std::vector<std::unique_ptr<PlanPart>> parts;
-  std::vector<Lease> leases;
+  RunLeases leases;
   ProgressWatch watch;
 
   bool under_test() const { return parts.front()->runtime().options().test_seed.has_value(); }
@@ -124,25 +101,17 @@ SpawnedPlan::~SpawnedPlan() {
     }
   }
   if (stuck.empty()) end_dirty();
-  for (auto& lease : state_->leases) lease.abandon("a run was given up while " + stuck.front() + " was busy");
+  if (!stuck.empty()) state_->leases.abandon("a run was given up while " + stuck.front() + " was busy");
 }
 
 bool SpawnedPlan::on_own_thread() const {
   return std::ranges::any_of(state_->parts, [](const auto& part) { return part->runtime().on_own_thread(); });
 }
 
-/// Ends the leases of a run that has failed or was given up. If a replica has parameters in several parts, its
-/// parameters are broken if the parts have made different numbers of updates.
+/// Ends the leases of a run that has failed or was given up.
 void SpawnedPlan::end_dirty() {
-  std::map<int, std::set<std::int64_t>> updates;
-  for (const auto& lease : state_->leases)
-    for (const auto& [replica, counts] : lease.updates()) updates[replica].insert(counts.begin(), counts.end());
-  std::set<int> torn;
-  for (const auto& [replica, counts] : updates)
-    if (counts.size() > 1) torn.insert(replica);
   const auto failure = state_->control->failure();
-  for (auto& lease : state_->leases) lease.end_dirty(failure ? to_string(*failure) : "a run was given up", torn);
-  state_->leases.clear();
+  state_->leases.end_dirty(failure ? to_string(*failure) : "a run was given up");
 }
 
 const Plan& SpawnedPlan::plan() const {
@@ -152,14 +121,11 @@ const Plan& SpawnedPlan::plan() const {
 void SpawnedPlan::start(const RunInfo& run) {
   settle();
   const auto phase = state_->control->phase();
-  std::vector<Lease> leases;
+  std::vector<Lease> borrowed;
   if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
     for (std::size_t i = 0; i < state_->parts.size(); ++i)
-      if (!state_->lost.contains(static_cast<int>(i))) leases.push_back(state_->parts[i]->borrow());
-  const auto equal_copies = state_->parts.front()->equal_copies();
-  if (equal_copies.value_or(false)) expect_equal_copies(leases);
-  if (!equal_copies.value_or(true))
-    for (auto& lease : leases) lease.lets_copies_differ();
+      if (!state_->lost.contains(static_cast<int>(i))) borrowed.push_back(state_->parts[i]->borrow());
+  RunLeases leases(std::move(borrowed), state_->parts.front()->equal_copies());
   state_->watch.begin(state_->statuses());
   state_->control->start(run);
   state_->leases = std::move(leases);
@@ -217,14 +183,7 @@ FailurePtr SpawnedPlan::final_failure() const {
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
   if (state_->control->failure()) return end_dirty();
-  std::map<int, std::set<std::int64_t>> updates;
-  for (auto& lease : state_->leases) {
-    for (const auto& copy : lease.borrowed())
-      if (copy.updates) updates[copy.ref.replica].insert(*copy.updates);
-    lease.end_clean();
-  }
-  state_->leases.clear();
-  if (state_->parts.front()->equal_copies().value_or(false)) expect_equal_updates(updates);
+  state_->leases.end_clean();
 }
 
 void SpawnedPlan::interrupt() {

@@ -6,8 +6,6 @@
 //
 // Prints a table with a row for each phase, in the format of Markdown. The moments are drawn from a fixed seed.
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,12 +18,14 @@
 #include <cstring>
 #include <iomanip>
 #include <iostream>
+#include <sstream>
 
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/function_kernel.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
+#include "troupe/tests/child_process.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/reserved_port.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
@@ -34,7 +34,10 @@
 namespace {
 
 using namespace troupe;
+using testing::ChildProcess;
 using Clock = std::chrono::steady_clock;
+/// The phases that a process has announced, and the times.
+using Phases = std::vector<std::pair<std::string, Clock::time_point>>;
 
 constexpr int kProcesses = 3;
 /// The phases in the order in which a process announces them; `over` is no phase.
@@ -119,98 +122,58 @@ int run_child(int rank, int port) {
 
 // ---- The parent, which starts and kills processes
 
-struct Started {
-  pid_t pid = 0;
-  int output = -1;
-  std::string said;
-  std::vector<std::pair<std::string, Clock::time_point>> phases;
-  bool ended = false;
-  int status = 0;
-  Clock::time_point when;
-};
-
-Started start(int rank, int port) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error("kill_matrix", "no pipe");
-  Started started;
-  started.pid = fork();
-  if (started.pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(ends[1], STDERR_FILENO);
-    const auto rank_text = std::to_string(rank), port_text = std::to_string(port);
-    execl("/proc/self/exe", "kill_matrix", "child", rank_text.c_str(), port_text.c_str(), nullptr);
-    _exit(127);
-  }
-  close(ends[1]);
-  started.output = ends[0];
-  return started;
-}
-
-/// Takes what the process has said, the phases that it has announced, and its end.
-void look_at(Started& process) {
-  std::array<char, 4096> text;
-  for (ssize_t n = 0; (n = read(process.output, text.data(), text.size())) > 0;)
-    process.said.append(text.data(), static_cast<std::size_t>(n));
-  for (std::size_t end = 0;
-       process.said.starts_with("phase ") && (end = process.said.find('\n')) != std::string::npos;) {
-    process.phases.emplace_back(process.said.substr(6, end - 6), Clock::now());
-    process.said.erase(0, end + 1);
-  }
-  if (process.ended || waitpid(process.pid, &process.status, WNOHANG) != process.pid) return;
-  process.ended = true;
-  process.when = Clock::now();
-  look_at(process);
-}
-
-bool is_in(const Started& process, const std::string& phase) {
-  return std::ranges::any_of(process.phases, [&](const auto& entry) { return entry.first == phase; });
-}
-
 class Job {
  public:
   Job() {
-    for (int rank = 0; rank < kProcesses; ++rank) processes_.push_back(start(rank, port_.number()));
-  }
-  ~Job() {
-    for (auto& process : processes_) {
-      if (!process.ended) kill(process.pid, SIGKILL);
-      if (!process.ended) waitpid(process.pid, nullptr, 0);
-      close(process.output);
+    for (int rank = 0; rank < kProcesses; ++rank) {
+      const auto number = std::to_string(rank), port = std::to_string(port_.number());
+      processes_.emplace_back(std::vector<std::string>{"kill_matrix", "child", number, port});
+      phases_.emplace_back();
     }
   }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
 
-  Started& operator[](int rank) { return processes_[static_cast<std::size_t>(rank)]; }
-  std::vector<Started>& all() { return processes_; }
+  const ChildProcess& operator[](int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
+  const Phases& phases(int rank) const { return phases_[static_cast<std::size_t>(rank)]; }
+  bool is_in(int rank, const std::string& phase) const {
+    return std::ranges::any_of(phases(rank), [&](const auto& entry) { return entry.first == phase; });
+  }
+  bool ended() const { return std::ranges::all_of(processes_, &ChildProcess::ended); }
 
   /// Looks at the processes until `holds` returns true, at most for `limit`.
   template <class Condition>
   bool wait_until(std::chrono::milliseconds limit, const Condition& holds) {
     const auto deadline = Clock::now() + limit;
     while (true) {
-      for (auto& process : processes_) look_at(process);
+      for (std::size_t rank = 0; rank < processes_.size(); ++rank) look_at(rank);
       if (holds()) return true;
       if (Clock::now() >= deadline) return false;
-      std::vector<pollfd> outputs;
-      for (const auto& process : processes_)
-        if (!process.ended) outputs.push_back({process.output, POLLIN, 0});
-      poll(outputs.data(), outputs.size(), 2);
+      wait_for_output(processes_, std::chrono::milliseconds(2));
     }
   }
 
  private:
+  /// Notes the phases that the process has announced since the last look.
+  void look_at(std::size_t rank) {
+    processes_[rank].look();
+    auto& phases = phases_[rank];
+    std::istringstream lines(processes_[rank].text());
+    std::size_t count = 0;
+    // The last line may be incomplete.
+    for (std::string line; std::getline(lines, line) && !lines.eof() && line.starts_with("phase ");)
+      if (count++ == phases.size()) phases.emplace_back(line.substr(6), Clock::now());
+  }
+
   testing::ReservedPort port_;
-  std::vector<Started> processes_;
+  std::vector<ChildProcess> processes_;
+  std::vector<Phases> phases_;
 };
 
 /// The durations of the phases, in microseconds, of a job in which no process is killed.
 std::vector<std::uint64_t> rehearse() {
   Job job;
-  job.wait_until(10 * testing::patience(),
-                 [&] { return std::ranges::all_of(job.all(), [](const Started& process) { return process.ended; }); });
-  const auto& phases = job[0].phases;
-  if (phases.size() != kMatrixPhases.size()) throw Error("kill_matrix", "the rehearsal fails: " + job[0].said);
+  job.wait_until(10 * testing::patience(), [&] { return job.ended(); });
+  const auto& phases = job.phases(0);
+  if (phases.size() != kMatrixPhases.size()) throw Error("kill_matrix", "the rehearsal fails: " + job[0].text());
   std::vector<std::uint64_t> durations;
   for (std::size_t i = 0; i + 1 < phases.size(); ++i)
     durations.push_back(static_cast<std::uint64_t>(
@@ -224,13 +187,13 @@ struct Trial {
 };
 
 /// Returns why a survivor has not ended as it must; empty if it has.
-std::string complaint(const Started& survivor, int victim, bool may_have_left) {
-  if (!survivor.ended) return "does not end";
-  if (may_have_left && survivor.status == 0) return "";
-  if (!WIFEXITED(survivor.status) || WEXITSTATUS(survivor.status) != 1) return "has the wrong status";
+std::string complaint(const ChildProcess& survivor, int victim, bool may_have_left) {
+  if (!survivor.ended()) return "does not end";
+  if (may_have_left && survivor.status() == 0) return "";
+  if (!WIFEXITED(survivor.status()) || WEXITSTATUS(survivor.status()) != 1) return "has the wrong status";
   const auto number = std::to_string(victim);
-  const bool named = survivor.said.find("process " + number) != std::string::npos ||
-                     survivor.said.find("rank " + number) != std::string::npos;
+  const bool named = survivor.text().find("process " + number) != std::string::npos ||
+                     survivor.text().find("rank " + number) != std::string::npos;
   return named ? "" : "does not name the process";
 }
 
@@ -239,14 +202,13 @@ Trial try_phase(const std::string& phase, int victim, std::uint64_t delay) {
   const testing::SchedulingProbe probe;
   Job job;
   Trial trial;
-  if (!job.wait_until(testing::patience(), [&] { return is_in(job[victim], phase); }))
-    return {"process " + std::to_string(victim) + " does not come to the phase: " + job[victim].said};
+  if (!job.wait_until(testing::patience(), [&] { return job.is_in(victim, phase); }))
+    return {"process " + std::to_string(victim) + " does not come to the phase: " + job[victim].text()};
   const auto moment = Clock::now() + std::chrono::microseconds(delay);
   job.wait_until(std::chrono::duration_cast<std::chrono::milliseconds>(moment - Clock::now()), [] { return false; });
-  kill(job[victim].pid, SIGKILL);
+  job[victim].signal(SIGKILL);
   const auto since = Clock::now();
-  job.wait_until(testing::patience() + 2 * kJoinLimit,
-                 [&] { return std::ranges::all_of(job.all(), [](const Started& process) { return process.ended; }); });
+  job.wait_until(testing::patience() + 2 * kJoinLimit, [&] { return job.ended(); });
   trial.delay = std::chrono::duration<double>(probe.worst_delay()).count();
   // A process that has not joined is no member yet: the others wait for it until the limit of the rendezvous.
   const bool may_not_join = phase == "before join" || phase == "joining";
@@ -254,17 +216,17 @@ Trial try_phase(const std::string& phase, int victim, std::uint64_t delay) {
       std::chrono::duration<double>(may_not_join ? kJoinLimit : kLostAfter).count() + std::max(1.0, 5.0 * trial.delay);
   // A phase may be shorter than in the rehearsal, and the victim may have done its part of leave() before it was
   // killed.
-  const bool may_have_left = is_in(job[victim], "leaving");
+  const bool may_have_left = job.is_in(victim, "leaving");
   for (int rank = 0; rank < kProcesses; ++rank) {
     if (rank == victim) continue;
     const auto& survivor = job[rank];
     auto why = complaint(survivor, victim, may_have_left);
-    const double seconds = std::chrono::duration<double>(survivor.when - since).count();
-    trial.seconds = std::max(trial.seconds, survivor.ended ? seconds : 0.0);
+    const double seconds = std::chrono::duration<double>(survivor.ended_at() - since).count();
+    trial.seconds = std::max(trial.seconds, survivor.ended() ? seconds : 0.0);
     if (why.empty() && seconds > limit) why = "takes " + std::to_string(seconds) + " s";
     if (!why.empty())
       trial.wrong += "  rank " + std::to_string(rank) + " " + why + " (rank " + std::to_string(victim) +
-                     " killed): " + survivor.said + "\n";
+                     " killed): " + survivor.text() + "\n";
   }
   return trial;
 }

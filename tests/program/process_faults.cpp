@@ -3,8 +3,6 @@
 //
 //   process_faults [REPETITIONS [WORLD_SIZE]]
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +21,7 @@
 #include "troupe/ops/passes/gradient.hpp"
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
+#include "troupe/tests/child_process.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/reserved_port.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
@@ -31,6 +30,7 @@
 namespace {
 
 using namespace troupe;
+using testing::ChildProcess;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array kFaults{"start", "rendezvous", "exchange", "step", "exit", "freeze", "exception", "stop", "none"};
@@ -45,7 +45,7 @@ std::chrono::milliseconds survivor_limit(std::chrono::milliseconds silence) {
   return 3 * silence / 2;
 }
 
-// ---- one process of a training
+// ---- One process of a training
 
 struct Child {
   int rank, world_size, port;
@@ -148,83 +148,30 @@ int run_child(char** argv) {
   }
 }
 
-// ---- who starts them and looks how they end
+// ---- The parent, which starts the processes and looks how they end
 
-struct Process {
-  pid_t pid = 0;
-  int output = -1;
-  std::string said;
-  int status = 0;
-  bool ended = false, stopped = false;
-  Clock::time_point when;
-};
-
-Process start(const std::vector<std::string>& arguments) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw Error("process_faults", "no pipe");
-  Process process;
-  process.pid = fork();
-  if (process.pid == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    std::vector<char*> argv;
-    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    execv("/proc/self/exe", argv.data());
-    _exit(127);
-  }
-  close(ends[1]);
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  process.output = ends[0];
-  return process;
-}
-
-void look_at(Process& process) {
-  std::array<char, 4096> text;
-  for (ssize_t n = 0; (n = read(process.output, text.data(), text.size())) > 0;)
-    process.said.append(text.data(), static_cast<std::size_t>(n));
-  if (process.ended) return;
-  int status = 0;
-  if (waitpid(process.pid, &status, WNOHANG | WUNTRACED) != process.pid) return;
-  process.when = Clock::now();
-  if (WIFSTOPPED(status)) {
-    process.stopped = true;
-    return;
-  }
-  process.ended = true;
-  process.status = status;
-  look_at(process);
-}
-
-/// Waits until a process says something or ends. That one is stopped shows in no pipe: so not for long.
-void wait_for_news(const std::vector<Process>& processes) {
-  std::vector<pollfd> outputs;
-  for (const auto& process : processes)
-    if (!process.ended) outputs.push_back({process.output, POLLIN, 0});
-  poll(outputs.data(), outputs.size(), 20);
-}
-
-bool all_settled(std::vector<Process>& processes) {
-  for (auto& process : processes) look_at(process);
-  return std::ranges::all_of(processes, [](const Process& p) { return p.ended || p.stopped; });
+bool all_settled(std::vector<ChildProcess>& processes) {
+  for (auto& process : processes) process.look();
+  return std::ranges::all_of(processes, [](const auto& process) { return process.ended() || process.stopped(); });
 }
 
 /// What is wrong with how a survivor ended; empty if nothing is.
-std::string complaint(const Process& process, const std::string& fault, int victim, Clock::time_point since,
+std::string complaint(const ChildProcess& process, const std::string& fault, int victim, Clock::time_point since,
                       std::chrono::milliseconds silence) {
   const auto name = fault == "exception" ? std::vector<std::string>{"[fragile] broke", "rank " + std::to_string(victim)}
                     : fault == "start"
                         ? std::vector<std::string>{victim == 0 ? "rank 0" : "rank " + std::to_string(victim)}
                     : fault == "rendezvous" ? std::vector<std::string>{std::to_string(victim)}
                                             : std::vector<std::string>{"process " + std::to_string(victim)};
-  if (!process.ended) return "does not end";
-  if (fault == "none" || fault == "stop") return process.status == 0 ? "" : "fails";
-  if (!WIFEXITED(process.status) || WEXITSTATUS(process.status) != 1) return "has the wrong status";
+  if (!process.ended()) return "does not end";
+  if (fault == "none" || fault == "stop") return process.status() == 0 ? "" : "fails";
+  if (!WIFEXITED(process.status()) || WEXITSTATUS(process.status()) != 1) return "has the wrong status";
   for (const auto& text : name)
-    if (process.said.find(text) == std::string::npos) return "does not say '" + text + "'";
+    if (process.text().find(text) == std::string::npos) return "does not say '" + text + "'";
   const bool may_not_meet = fault == "start" || fault == "rendezvous";
   const auto limit =
       survivor_limit(silence) + (may_not_meet ? rendezvous_limit(silence) : std::chrono::milliseconds(0));
-  if (process.when - since > limit) return "takes too long";
+  if (process.ended_at() - since > limit) return "takes too long";
   return "";
 }
 
@@ -232,34 +179,31 @@ std::string complaint(const Process& process, const std::string& fault, int vict
 std::string try_fault(const std::string& fault, int world_size, std::uint64_t seed, std::chrono::milliseconds silence) {
   const auto victim = static_cast<int>(uniform_below(static_cast<std::uint64_t>(world_size), seed, 9, 0));
   const testing::ReservedPort port;
-  std::vector<Process> processes;
+  std::vector<ChildProcess> processes;
   for (int rank = 0; rank < world_size; ++rank)
-    processes.push_back(start({"process_faults", "child", std::to_string(rank), std::to_string(world_size),
-                               std::to_string(port.number()), fault, std::to_string(victim), std::to_string(seed),
-                               std::to_string(silence.count())}));
+    processes.emplace_back(std::vector<std::string>{
+        "process_faults", "child", std::to_string(rank), std::to_string(world_size), std::to_string(port.number()),
+        fault, std::to_string(victim), std::to_string(seed), std::to_string(silence.count())});
   const auto begin = Clock::now();
-  while (!all_settled(processes) && Clock::now() - begin < testing::patience() + 10 * silence) wait_for_news(processes);
-  const auto since = std::max(begin, processes[static_cast<std::size_t>(victim)].when);
+  while (!all_settled(processes) && Clock::now() - begin < testing::patience() + 10 * silence)
+    // No output shows that a process is stopped.
+    wait_for_output(processes, std::chrono::milliseconds(20));
+  const auto since = std::max(begin, processes[static_cast<std::size_t>(victim)].ended_at());
   std::string wrong;
   std::string last_words;
   for (int rank = 0; rank < world_size; ++rank) {
     auto& process = processes[static_cast<std::size_t>(rank)];
     const bool survives = rank != victim || fault == "exception" || fault == "stop" || fault == "none";
-    const auto trained = process.said.find("trained");
+    const auto trained = process.text().find("trained");
     if ((fault == "stop" || fault == "none") && trained != std::string::npos) {
-      const auto words = process.said.substr(trained);
+      const auto words = process.text().substr(trained);
       if (!last_words.empty() && words != last_words) wrong += "ranks end differently: " + last_words + words;
       last_words = words;
     }
     const auto why = survives ? complaint(process, fault, victim, since, silence) : "";
     if (!why.empty())
       wrong +=
-          "  rank " + std::to_string(rank) + " " + why + " (victim " + std::to_string(victim) + "):\n" + process.said;
-  }
-  for (auto& process : processes) {
-    if (!process.ended) kill(process.pid, SIGKILL);
-    if (!process.ended) waitpid(process.pid, nullptr, 0);
-    close(process.output);
+          "  rank " + std::to_string(rank) + " " + why + " (victim " + std::to_string(victim) + "):\n" + process.text();
   }
   return wrong;
 }

@@ -67,6 +67,40 @@ TEST_CASE("ranks that call different collectives both learn who did what") {
   CHECK_THROWS_AS(group[0]->barrier(), Error);
 }
 
+TEST_CASE("ranks that call collectives of different kinds or roots fail with the text of both") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  // With two ranks on each machine, the last rank differs from another rank of its machine or from another machine.
+  const int ranks = GENERATE(2, 3, 4);
+  const auto four = [] { return Tensor(Shape{4}, DType::float32); };
+  using Call = std::function<std::shared_ptr<Work>(Communicator&)>;
+  const std::vector<std::pair<std::string, Call>> calls{
+      {"all_reduce of 4 float32", [&](auto& on) { return on.all_reduce(four()); }},
+      {"broadcast of 4 float32", [&](auto& on) { return on.broadcast(four(), 0); }},
+      {"broadcast of 4 float32", [&](auto& on) { return on.broadcast(four(), 1); }},
+      {"barrier", [](auto& on) { return on.barrier(); }},
+      {"all_gather of 4 float32",
+       [&](auto& on) { return on.all_gather(four(), Tensor(Shape{4 * on.size()}, DType::float32)); }}};
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto &call = calls[i], &last = calls[(i + 1) % calls.size()];
+    INFO(call.first << ", " << last.first);
+    const auto group = kind.make(ranks);
+    std::atomic<int> failed{0};
+    on_ranks(group, [&](Communicator& communicator) {
+      const auto failure = failure_of_call([&] {
+        const auto& begin = communicator.rank() == ranks - 1 ? last.second : call.second;
+        begin(communicator)->wait(patience());
+        // The root of a broadcast may have done its part; it goes no further than that.
+        communicator.barrier()->wait(patience());
+      });
+      if (failure && failure->what.find(call.first) != std::string::npos &&
+          failure->what.find(last.first) != std::string::npos)
+        ++failed;
+    });
+    CHECK(failed == ranks);
+  }
+}
+
 TEST_CASE("a rank that does not come is named when the time is over") {
   const auto& kind = GENERATE(from_range(group_kinds()));
   INFO(kind.name);

@@ -1,7 +1,10 @@
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 
+#include <atomic>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/hierarchy/agreement_check.hpp"
 #include "troupe/transport/hierarchy/layout.hpp"
 #include "troupe/transport/hierarchy/stage_queue.hpp"
 
@@ -35,13 +38,12 @@ class HierarchicalCommunicator final : public Communicator {
   const std::vector<DeviceRank>& local() const override { return parts_.all->local(); }
 
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
-    const auto& tensor = only_part(parts).input;
-    expect_rank(root, size());
-    if (kind == CollectiveKind::all_reduce) return begin_stages(sum_stages(tensor));
-    if (kind == CollectiveKind::broadcast) return begin_stages(broadcast_stages(tensor, root));
-    if (parts_.once_per_machine && form_of(kind).sums)
+    const auto& part = only_part(parts);
+    const auto signature = signature_of(kind, part.input, part.output, rank(), size(), root);
+    const bool is_scattered_sum = form_of(kind).sums && kind != CollectiveKind::all_reduce;
+    if (parts_.once_per_machine && is_scattered_sum)
       throw Error("communicator", "a hierarchy whose machines have summed before cannot scatter sums");
-    return parts_.all->begin(kind, parts, root);
+    return begin_stages(signature, stages_of(kind, part, root));
   }
   std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
     return parts_.all->send(tensor, to, std::move(on_progress));
@@ -57,6 +59,14 @@ class HierarchicalCommunicator final : public Communicator {
     queue.fail(failure);
     for (const auto& part : {parts.all, parts.inside, parts.spread, parts.across})
       if (part) part->abort(failure);
+  }
+
+  Stages stages_of(CollectiveKind kind, const Part& part, int root) const {
+    if (kind == CollectiveKind::all_reduce) return sum_stages(part.input);
+    if (kind == CollectiveKind::broadcast) return broadcast_stages(part.input, root);
+    Stages stages;
+    stages[1] = [=, on = parts_.all] { return on->begin(kind, {&part, 1}, root); };
+    return stages;
   }
 
   Stages sum_stages(const Tensor& tensor) const {
@@ -78,7 +88,13 @@ class HierarchicalCommunicator final : public Communicator {
     return stages;
   }
 
-  std::shared_ptr<Work> begin_stages(Stages stages) {
+  /// Begins a collective whose first two stages also compare the collectives that the ranks have begun: first inside
+  /// each machine, then across the machines.
+  std::shared_ptr<Work> begin_stages(const CallSignature& signature, Stages stages) {
+    const hierarchy::BegunCollective begun{number_++, signature};
+    stages[0] =
+        hierarchy::with_check(std::move(stages[0]), parts_.inside, begun, layout_.ranks_of(layout_.outer(rank())));
+    stages[1] = hierarchy::with_check(std::move(stages[1]), parts_.across, begun, layout_.first_ranks());
     const auto give_up = [parts = parts_, queue = queue_](const FailurePtr& failure) {
       abort_all(parts, *queue, failure);
     };
@@ -86,7 +102,8 @@ class HierarchicalCommunicator final : public Communicator {
   }
 
   const Hierarchy parts_;
-  const hierarchy::Layout layout_;  // the distribution of the ranks over machines
+  const hierarchy::Layout layout_;       // the distribution of the ranks over machines
+  std::atomic<std::int64_t> number_{0};  // the number of the next collective
   std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
 };
 

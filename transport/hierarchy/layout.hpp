@@ -31,6 +31,12 @@ class Layout {
   int outer_count() const { return static_cast<int>(ranks_.size()); }
   const std::vector<int>& ranks_of(int outer) const { return ranks_[static_cast<std::size_t>(outer)]; }
   int outer(int rank) const { return places_[static_cast<std::size_t>(rank)].outer; }
+  /// Returns the first rank of every process or machine.
+  std::vector<int> first_ranks() const {
+    std::vector<int> ranks;
+    for (const auto& of_outer : ranks_) ranks.push_back(of_outer.front());
+    return ranks;
+  }
   /// Returns the number of the process or machine of every rank, by rank.
   std::vector<int> numbers() const {
     std::vector<int> numbers;

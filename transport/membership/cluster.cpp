@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/hash.hpp"
 #include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/membership/agreement.hpp"
 #include "troupe/transport/membership/announcements.hpp"
@@ -14,9 +13,11 @@
 #include "troupe/transport/membership/cluster_group.hpp"
 #include "troupe/transport/membership/group_list.hpp"
 #include "troupe/transport/membership/job_secret.hpp"
+#include "troupe/transport/membership/member_list.hpp"
 #include "troupe/transport/membership/membership.hpp"
 #include "troupe/transport/membership/readmission.hpp"
 #include "troupe/transport/membership/rendezvous_messages.hpp"
+#include "troupe/transport/membership/returns.hpp"
 #include "troupe/transport/stranger_log.hpp"
 
 namespace troupe {
@@ -64,7 +65,7 @@ class JoinedCluster final : public Cluster {
     endpoint.max_payload_bytes = std::size_t{64} << 20;
     endpoint.encrypt = true;
     control_ = make_zeromq_endpoint(endpoint);
-    members_ = rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); });
+    members_.set(rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); }));
     watch_members();
   }
 
@@ -81,14 +82,9 @@ class JoinedCluster final : public Cluster {
   }
 
   const Job& job() const override { return options_.job; }
-  ProcessRole role(int rank) const override { return member(rank).role; }
-  std::string machine(int rank) const override { return member(rank).data.host; }
-  int local_rank(int rank) const override {
-    const auto all = members();
-    const auto& host = all.at(static_cast<std::size_t>(rank)).data.host;
-    return static_cast<int>(
-        std::count_if(all.begin(), all.begin() + rank, [&](const auto& lower) { return lower.data.host == host; }));
-  }
+  ProcessRole role(int rank) const override { return members_.at(rank).role; }
+  std::string machine(int rank) const override { return members_.at(rank).data.host; }
+  int local_rank(int rank) const override { return members_.local_rank(rank); }
 
   std::shared_ptr<Link> data_link(int rank, const std::string& name) override { return data_->link(rank, name); }
   std::shared_ptr<Link> control_link(int rank, const std::string& name) override { return control_->link(rank, name); }
@@ -114,8 +110,8 @@ class JoinedCluster final : public Cluster {
   std::string busiest(std::chrono::milliseconds limit) const override {
     const auto busy = membership_->busy().longest();
     if (!busy || busy->time < limit || busy->rank < 0 || busy->rank >= size()) return {};
-    return describe(busy->rank) + " has been in " + busy->what + " for " + std::to_string(busy->time.count() / 1000) +
-           " s";
+    return members_.describe(busy->rank) + " has been in " + busy->what + " for " +
+           std::to_string(busy->time.count() / 1000) + " s";
   }
 
   FailurePtr lost() const override { return membership_->lost(); }
@@ -129,16 +125,9 @@ class JoinedCluster final : public Cluster {
     if (!ranks.empty() && !readmission_) start_readmission();
   }
   std::shared_ptr<const OnReturned> on_returned(OnReturned callback) override {
-    std::lock_guard lock(returned_mutex_);
-    auto handle = std::make_shared<const OnReturned>(std::move(callback));
-    std::erase_if(on_returned_, [](const auto& earlier) { return earlier.expired(); });
-    on_returned_.push_back(handle);
-    return handle;
+    return returns_.add(std::move(callback));
   }
-  int returns(int rank) const override {
-    std::lock_guard lock(returned_mutex_);
-    return returns_.contains(rank) ? returns_.at(rank) : 0;
-  }
+  int returns(int rank) const override { return returns_.of(rank); }
   void announce(std::vector<std::byte> bytes) override { announcements_.announce(std::move(bytes)); }
   std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) override {
     if (const auto why = lost()) throw Error("cluster", to_string(*why));
@@ -195,8 +184,8 @@ class JoinedCluster final : public Cluster {
   void watch_members() {
     MembershipOptions options{
         .rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
-    options.describe = [this](int other) { return describe(other); };
-    options.incarnation = [this](int other) { return incarnation(other); };
+    options.describe = [this](int other) { return members_.describe(other); };
+    options.incarnation = [this](int other) { return members_.incarnation(other); };
     options.is_far = [this](int other) { return machine(other) != machine(rank()); };
     options.on_returned = [this](int other, const Tensor& member) { replace_returned(other, member); };
     options.on_gone = [this](int other, const FailurePtr& why) {
@@ -219,7 +208,7 @@ class JoinedCluster final : public Cluster {
 
   void start_readmission() {
     ReadmissionOptions options{.rendezvous = rendezvous_options()};
-    options.members = [this] { return members(); };
+    options.members = [this] { return members_.all(); };
     options.replace = [this](int other, const Member& member) {
       replace(other, member);
       control_->replace_peer(other, member.control);
@@ -232,7 +221,7 @@ class JoinedCluster final : public Cluster {
     options.admit = [this](int other) {
       membership_->take_back(other, control_->link(other, "membership"));
       announcements_.add_listener(other);
-      count_return(other);
+      returns_.count(other);
     };
     try {
       readmission_ = std::make_unique<Readmission>(std::move(options), *membership_);
@@ -243,20 +232,7 @@ class JoinedCluster final : public Cluster {
 
   void replace(int other, const Member& member) {
     data_->replace_peer(other, member.data);
-    std::lock_guard lock(members_mutex_);
-    members_.at(static_cast<std::size_t>(other)) = member;
-  }
-
-  /// Counts the return of a rank and calls the callbacks of on_returned().
-  void count_return(int other) {
-    std::vector<std::weak_ptr<const OnReturned>> callbacks;
-    {
-      std::lock_guard lock(returned_mutex_);
-      ++returns_[other];
-      callbacks = on_returned_;
-    }
-    for (const auto& callback : callbacks)
-      if (const auto function = callback.lock()) (*function)(other);
+    members_.replace(other, member);
   }
 
   /// At a rank other than 0: replaces the addresses of rank `other` by those of the process that has returned with this
@@ -264,31 +240,15 @@ class JoinedCluster final : public Cluster {
   void replace_returned(int other, const Tensor& bytes) {
     ByteReader reader(bytes_in(bytes), "member");
     replace(other, read_member(reader));
-    count_return(other);
-    notice("[cluster] " + describe(other) + " has come back");
-  }
-
-  std::vector<Member> members() const {
-    std::lock_guard lock(members_mutex_);
-    return members_;
-  }
-  Member member(int rank) const {
-    std::lock_guard lock(members_mutex_);
-    return members_.at(static_cast<std::size_t>(rank));
+    returns_.count(other);
+    notice("[cluster] " + members_.describe(other) + " has come back");
   }
 
   /// A data connection has ended by itself. Membership, once it exists, makes the process at the other end lost.
   void note_data_loss(int other, const EndpointAddress& address, const FailurePtr& cause) {
     std::lock_guard lock(data_losses_mutex_);
     if (!watches_data_) return data_losses_.emplace_back(other, cause), void();
-    if (member(other).data.identity == address.identity) membership_->link_failed(other, cause);
-  }
-
-  std::uint64_t incarnation(int other) const {
-    if (other < 0 || other >= size()) return 0;
-    Hash hash;
-    hash.add(member(other).data.identity);
-    return hash.digest();
+    if (members_.at(other).data.identity == address.identity) membership_->link_failed(other, cause);
   }
 
   /// Ends every wait for process `other`, which is lost or gone: fails its links, and aborts the communicators that
@@ -304,13 +264,6 @@ class JoinedCluster final : public Cluster {
     if (options_.on_notice) options_.on_notice(line);
   }
 
-  std::string describe(int rank) const {
-    const auto data = member(rank).data;
-    const auto host = host_of(data.tcp);
-    return "process " + std::to_string(rank) + " (" + host.substr(host.rfind('/') + 1) +
-           (data.pid > 0 ? ", pid " + std::to_string(data.pid) : "") + ")";
-  }
-
   const ClusterOptions options_;
   const Binding binding_;
   JobSecret secret_;
@@ -319,11 +272,9 @@ class JoinedCluster final : public Cluster {
   bool watches_data_ = false;                            // membership_ gets losses of data connections
   std::vector<std::pair<int, FailurePtr>> data_losses_;  // before watches_data_ was set
   std::shared_ptr<Endpoint> data_, control_;
-  mutable std::mutex members_mutex_, returned_mutex_;
-  std::vector<Member> members_;
-  std::vector<std::weak_ptr<const OnReturned>> on_returned_;
-  std::map<int, int> returns_;  // number of returns, by rank
-  std::set<int> listening_;     // ranks that were added to announcements_
+  MemberList members_;
+  Returns returns_;
+  std::set<int> listening_;  // ranks that were added to announcements_
   Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
   GroupList groups_;
   /// Called when a process is lost. The loss ends the job, so it ends every communicator.

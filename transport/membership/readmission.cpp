@@ -16,6 +16,7 @@ Readmission::Readmission(ReadmissionOptions options, const Membership& membershi
     : options_(std::move(options)),
       membership_(membership),
       acceptor_(make_acceptor(options_.rendezvous.bind, options_.rendezvous.secret->find().value(),
+                              static_cast<std::size_t>(options_.rendezvous.job.world_size),
                               options_.rendezvous.silence_limit, [this](const auto& line) { stranger(line); })) {
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });

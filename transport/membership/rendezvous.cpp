@@ -36,7 +36,8 @@ class Host {
   explicit Host(const RendezvousOptions& options)
       : options_(options),
         deadline_(std::chrono::steady_clock::now() + options.limit),
-        acceptor_(make_acceptor(options.bind, options.secret->find().value(), options.silence_limit,
+        acceptor_(make_acceptor(options.bind, options.secret->find().value(),
+                                static_cast<std::size_t>(options.job.world_size), options.silence_limit,
                                 [this](const auto& line) { stranger(line); })),
         members_(static_cast<std::size_t>(options.job.world_size)) {
     members_[0] = options.self;

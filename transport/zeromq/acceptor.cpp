@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
+#include "troupe/transport/zeromq/incoming.hpp"
 #include "troupe/transport/zeromq/security.hpp"
 #include "troupe/transport/zeromq/socket.hpp"
 
@@ -17,15 +19,12 @@ using namespace zeromq;
 /// The purpose for which the keys of both ends are derived from the secret. Both use one key pair: the secret key
 /// proves to each end that the other one knows the secret.
 constexpr const char* kPurpose = "rendezvous";
+/// The number of connections that may be open besides those of clients with the secret.
+constexpr std::size_t kMaxClientsWithoutSecret = 128;
 
 std::chrono::milliseconds time_until(Acceptor::Deadline deadline) {
   const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   return std::max(remaining, std::chrono::milliseconds(0));
-}
-
-bool is_handshake_failure(int event) {
-  return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL ||
-         event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 }
 
 std::vector<std::byte> copied(std::span<const std::byte> bytes) {
@@ -34,28 +33,31 @@ std::vector<std::byte> copied(std::span<const std::byte> bytes) {
 
 class ZeroMqAcceptor final : public Acceptor {
  public:
-  ZeroMqAcceptor(const std::vector<std::string>& addresses, const Secret& secret,
+  ZeroMqAcceptor(const std::vector<std::string>& addresses, const Secret& secret, std::size_t max_clients,
                  std::chrono::milliseconds silence_limit, std::function<void(const std::string& line)> on_stranger)
       : keys_(keys_of(secret.key_for(kPurpose))),
+        max_connections_(max_clients + kMaxClientsWithoutSecret),
         on_stranger_(std::move(on_stranger)),
         context_(make_context()),
-        authenticator_(context_, [this](const Authenticator::Proof& proof) { return proof.key == keys_.public_key; }),
-        socket_(make_receiver(context_)),
-        monitor_(watch(context_, socket_, "acceptor")) {
+        authenticator_(context_, [this](const Authenticator::Proof& proof) { return admits(proof); }),
+        socket_(make_receiver(context_, kMaxAcceptedBytes)),
+        incoming_(
+            context_, socket_, "acceptor", [this] { return max_connections_; },
+            [this](const std::string& reason) {
+              if (on_stranger_) on_stranger_(reason + "; ignored");
+            }) {
     encrypt_server(socket_, keys_);
     keep_alive(socket_, silence_limit);
-    socket_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxAcceptedBytes + kEncryptionBytes));
     for (const auto& address : addresses) bind(address);
   }
-  ~ZeroMqAcceptor() override { zmq_socket_monitor(socket_.handle(), nullptr, 0); }
 
   std::optional<Message> receive(Deadline deadline) override {
     std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0},
                                        {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0},
-                                       {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
+                                       {nullptr, incoming_.descriptor(), ZMQ_POLLIN, 0}};
     while (true) {
+      incoming_.look();
       authenticator_.answer();
-      report_strangers();
       zmq::message_t sender;
       if (try_receive(socket_, sender)) {
         const auto parts = receive_rest(socket_, sender.more());
@@ -92,18 +94,19 @@ class ZeroMqAcceptor final : public Acceptor {
     }
   }
 
-  void report_strangers() {
-    while (const auto event = next_event(monitor_))
-      if (is_handshake_failure(*event) && on_stranger_)
-        on_stranger_("a process without the secret of the job has connected; ignored");
+  bool admits(const Authenticator::Proof& proof) {
+    if (proof.key != keys_.public_key) return false;
+    incoming_.admit();
+    return true;
   }
 
   const CurveKeys keys_;
+  const std::size_t max_connections_;
   const std::function<void(const std::string& line)> on_stranger_;
   zmq::context_t context_;
   Authenticator authenticator_;
   zmq::socket_t socket_;
-  zmq::socket_t monitor_;
+  Incoming incoming_;
 };
 
 class ZeroMqClient final : public AcceptorClient {
@@ -147,9 +150,9 @@ class ZeroMqClient final : public AcceptorClient {
   void note_events() {
     while (const auto event = next_event(monitor_)) {
       // Before the handshake, a disconnect only ends an attempt to connect, and ZeroMQ makes another.
-      cut_off_ = cut_off_ || (connected_ && *event == ZMQ_EVENT_DISCONNECTED);
-      connected_ = connected_ || *event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
-      refused_ = refused_ || is_handshake_failure(*event);
+      cut_off_ = cut_off_ || (connected_ && event->number == ZMQ_EVENT_DISCONNECTED);
+      connected_ = connected_ || event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+      refused_ = refused_ || is_handshake_failure(event->number);
     }
   }
 
@@ -172,13 +175,15 @@ class ZeroMqClient final : public AcceptorClient {
 }  // namespace
 
 std::unique_ptr<Acceptor> make_acceptor(const std::vector<std::string>& addresses, const Secret& secret,
-                                        std::chrono::milliseconds silence_limit,
+                                        std::size_t max_clients, std::chrono::milliseconds silence_limit,
                                         std::function<void(const std::string& line)> on_stranger) {
-  return std::make_unique<ZeroMqAcceptor>(addresses, secret, silence_limit, std::move(on_stranger));
+  const SignalsBlocked blocked;
+  return std::make_unique<ZeroMqAcceptor>(addresses, secret, max_clients, silence_limit, std::move(on_stranger));
 }
 
 std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address, const Secret& secret,
                                                     std::chrono::milliseconds silence_limit) {
+  const SignalsBlocked blocked;
   return std::make_unique<ZeroMqClient>(address, secret, silence_limit);
 }
 

@@ -49,6 +49,7 @@ FailurePtr connection_failure(const std::string& why, int process) {
 Connection::Connection(zmq::context_t& context, const OwnEnd& own, int peer, const EndpointAddress& address,
                        bool same_host)
     : peer_(peer),
+      packet_bytes_(own.keys ? kEncryptedPacketBytes : kPacketBytes),
       nonce_(own.read_in_place && same_host && !address.ipc.empty() ? random_nonce() : 0),
       socket_(make_sender(context, own.identity)),
       monitor_(watch(context, socket_, "peer-" + address.identity)) {
@@ -128,7 +129,7 @@ bool Connection::send_next(Outgoing& outgoing) {
     offers_[header.first] = {frame.payload, frame.guard};
     return true;
   }
-  header.bytes = std::min(kPacketBytes, frame.payload.bytes() - header.offset);
+  header.bytes = std::min(packet_bytes_, frame.payload.bytes() - header.offset);
   if (header.bytes > 0) header.checksum = checksum_of({frame.payload.raw() + header.offset, header.bytes});
   if (!send_packet(start, message_of(frame, header.offset, header.bytes))) return false;
   outgoing.header.offset += header.bytes;
@@ -203,17 +204,17 @@ FailurePtr Connection::poll(bool idle) {
     return fail(cause) ? cause : nullptr;
   };
   while (const auto event = next_event(monitor_)) {
-    if (*event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+    if (event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
       connected_ = true;
       send_given_up();
-    } else if (*event == ZMQ_EVENT_DISCONNECTED) {
+    } else if (event->number == ZMQ_EVENT_DISCONNECTED) {
       std::unique_lock lock(mutex_);
       // Before the handshake, a disconnect only ends an attempt to connect, and ZeroMQ makes another.
       if (!connected_) continue;
       lock.unlock();
       return lose("the connection to process " + std::to_string(peer_) + " has ended");
-    } else if (*event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
+    } else if (event->number == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
       return lose("process " + std::to_string(peer_) + ", which has sent packets, refuses every connection");
     }
   }

@@ -129,7 +129,8 @@ class Connection {
   bool note_refusal();
 
   const int peer_;
-  const std::uint64_t nonce_;  // 0 if this process does not read the peer's memory
+  const std::size_t packet_bytes_;  // the largest second part of a packet
+  const std::uint64_t nonce_;       // 0 if this process does not read the peer's memory
   std::atomic<std::uint64_t> peer_nonce_{0};
   std::atomic<std::int64_t> readable_process_{0};
   mutable std::mutex mutex_;

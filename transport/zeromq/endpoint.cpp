@@ -1,21 +1,22 @@
 #include "troupe/transport/endpoint.hpp"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
+#include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/secret.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
+#include "troupe/transport/zeromq/incoming.hpp"
+#include "troupe/transport/zeromq/listeners.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
-#include "troupe/transport/zeromq/reserved_tcp_port.hpp"
+#include "troupe/transport/zeromq/wake_up.hpp"
 
 namespace troupe {
 
@@ -30,30 +31,11 @@ constexpr std::chrono::milliseconds kIdle{50};
 constexpr std::chrono::milliseconds kFarAllowance{16'000};
 
 /// The items that the I/O thread polls before the monitors of the connections.
-constexpr std::size_t kAuthenticatorItem = 2, kOwnItems = 3;
+constexpr std::size_t kAuthenticatorItem = 2, kIncomingItem = 3, kOwnItems = 4;
+/// The number of connections from processes of other machines that may be open besides those of the peers.
+constexpr std::size_t kMaxStrangers = 8;
+
 constexpr std::size_t kIdentityBytes = 16, kTokenKeyBytes = 32;
-constexpr std::string_view kDefaultBind = "tcp://127.0.0.1:*";
-
-/// A file descriptor (eventfd) by which signal() wakes a thread that polls it. Thread-safe.
-class WakeUp {
- public:
-  WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (descriptor_ < 0) throw Error("endpoint", "no further file descriptor can be opened");
-  }
-  ~WakeUp() { ::close(descriptor_); }
-  WakeUp(const WakeUp&) = delete;
-  WakeUp& operator=(const WakeUp&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  void signal() const { (void)!eventfd_write(descriptor_, 1); }
-  void clear() const {
-    eventfd_t count = 0;
-    (void)!eventfd_read(descriptor_, &count);
-  }
-
- private:
-  int descriptor_;
-};
 
 /// An endpoint that receives the packets of all peers on one socket and one I/O thread. The Connection to each peer
 /// sends packets, on the threads that call it.
@@ -63,8 +45,10 @@ class ZeroMqEndpoint final : public Endpoint {
       : options_(std::move(options)),
         context_(make_context()),
         authenticator_(context_, [this](const Authenticator::Proof& proof) { return admits(proof); }),
-        receiver_(make_receiver(context_)),
-        monitor_(watch(context_, receiver_, "receiver")) {
+        receiver_(make_receiver(context_, options_.encrypt ? kEncryptedPacketBytes : kPacketBytes)),
+        incoming_(
+            context_, receiver_, "receiver", [this] { return peers_.size() + kMaxStrangers; },
+            [this](const std::string& reason) { report_stranger(reason); }) {
     keep_message_memory();
     own_.identity = address_.identity = random_hex(kIdentityBytes);
     own_.read_in_place = options_.read_in_place;
@@ -73,7 +57,6 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.host = host_identity();
     address_.pid = getpid();
     bind();
-    const SignalsBlocked blocked;
     io_thread_ = std::thread([this] { run_io(); });
   }
 
@@ -82,7 +65,6 @@ class ZeroMqEndpoint final : public Endpoint {
     wake_up_.signal();
     io_thread_.join();
     peers_.end(connection_failure("this process has closed its endpoint"));
-    zmq_socket_monitor(receiver_.handle(), nullptr, 0);
   }
 
   const EndpointAddress& address() const override { return address_; }
@@ -123,26 +105,7 @@ class ZeroMqEndpoint final : public Endpoint {
     else
       ask_for_token(receiver_);
     refuse_other_users(receiver_);
-    try {
-      if (options_.same_host) {
-        // An abstract Unix socket leaves no file behind, however the process ends. Its name is public on the machine.
-        address_.ipc = "ipc://@troupe-" + random_hex(kIdentityBytes);
-        receiver_.bind(address_.ipc);
-      }
-      if (options_.same_host && options_.bind == kDefaultBind) {
-        // Processes of other users can connect to loopback, so no socket listens there before a peer needs it.
-        reserved_.emplace();
-        address_.tcp = reserved_->address();
-      } else {
-        receiver_.bind(options_.bind);
-        address_.tcp = receiver_.get(zmq::sockopt::last_endpoint);
-      }
-    } catch (const zmq::error_t& error) {
-      throw Error("endpoint", options_.bind + " cannot be bound: " + error.what());
-    }
-    if (options_.advertised_host.empty()) return;
-    const auto port = address_.tcp.substr(address_.tcp.rfind(':'));
-    address_.tcp = "tcp://" + options_.advertised_host + port;
+    listeners_.emplace(receiver_, options_, address_);
   }
 
   /// Listens at the reserved TCP port if the peer at `address` cannot connect over ipc. Does not wait: the peer repeats
@@ -154,9 +117,12 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   bool admits(const Authenticator::Proof& proof) {
-    if (own_.keys) return peers_.has_key(proof.key);
     const auto token = token_of(address_.key, proof.user);
-    return equal_in_constant_time(std::as_bytes(std::span(proof.token)), std::as_bytes(std::span(token)));
+    const bool proved =
+        own_.keys ? peers_.has_key(proof.key)
+                  : equal_in_constant_time(std::as_bytes(std::span(proof.token)), std::as_bytes(std::span(token)));
+    if (proved) incoming_.admit();
+    return proved;
   }
 
   // ---- Functions of the I/O thread
@@ -174,15 +140,23 @@ class ZeroMqEndpoint final : public Endpoint {
     if (changed_.exchange(false) || items_.empty()) items_ = own_items_and_monitors();
     const auto ready = poll_items(items_, kIdle);
     wake_up_.clear();
-    if (needs_tcp_.exchange(false) && reserved_) reserved_->listen(receiver_);
+    if (needs_tcp_.exchange(false)) listeners_->listen_at_tcp();
+    if ((items_[kIncomingItem].revents & ZMQ_POLLIN) != 0) incoming_.look();
     if ((items_[kAuthenticatorItem].revents & ZMQ_POLLIN) != 0) authenticator_.answer();
     receive_packets();
-    report_strangers();
     look_after_connections(ready == 0);
     const auto now = std::chrono::steady_clock::now();
+    if (now >= next_look_) look_at_descriptors(now);
     if (options_.silence_limit.count() <= 0 || now < next_beat_) return;
     next_beat_ = now + options_.beat_interval;
     beat();
+  }
+
+  /// Looks at most once in kIdle, because a look costs four calls of the kernel.
+  void look_at_descriptors(std::chrono::steady_clock::time_point now) {
+    next_look_ = now + kIdle;
+    const auto line = keep_descriptors();
+    if (line && options_.on_stranger) options_.on_stranger("[endpoint] " + *line);
   }
 
   /// Sends a beat to every connected peer, and loses those that are silent.
@@ -210,7 +184,8 @@ class ZeroMqEndpoint final : public Endpoint {
   std::vector<zmq::pollitem_t> own_items_and_monitors() {
     std::vector<zmq::pollitem_t> items{{receiver_.handle(), 0, ZMQ_POLLIN, 0},
                                        {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0},
-                                       {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0}};
+                                       {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0},
+                                       {nullptr, incoming_.descriptor(), ZMQ_POLLIN, 0}};
     polled_ = peers_.connected();
     for (auto* peer : polled_) items.push_back({peer->connection->monitor().handle(), 0, ZMQ_POLLIN, 0});
     return items;
@@ -237,7 +212,7 @@ class ZeroMqEndpoint final : public Endpoint {
 
   void take(const std::string& identity, std::vector<zmq::message_t> parts) {
     auto* const peer = peers_.sender(identity);
-    if (peer == nullptr) return report_stranger("is not known here");
+    if (peer == nullptr) return report_stranger("a process that is not known here has connected");
     if (peers_.has_failed(*peer) || !can_answer(*peer)) return;
     peer->silence = std::chrono::milliseconds(0);
     try {
@@ -277,18 +252,8 @@ class ZeroMqEndpoint final : public Endpoint {
       peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
   }
 
-  /// Reads the events of the receiver, at most once in kIdle: each polled socket costs time in every round.
-  void report_strangers() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_report_) return;
-    next_report_ = now + kIdle;
-    while (const auto event = next_event(monitor_))
-      if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
-        report_stranger("does not prove that it belongs to the job");
-  }
-
   void report_stranger(const std::string& reason) {
-    if (options_.on_stranger) options_.on_stranger("[endpoint] a process that " + reason + " has connected; ignored");
+    if (options_.on_stranger) options_.on_stranger("[endpoint] " + reason + "; ignored");
   }
 
   const EndpointOptions options_;
@@ -298,19 +263,19 @@ class ZeroMqEndpoint final : public Endpoint {
   zmq::context_t context_;
   Authenticator authenticator_;
   zmq::socket_t receiver_;
-  zmq::socket_t monitor_;
-  std::optional<ReservedTcpPort> reserved_;
+  Incoming incoming_;
+  std::optional<Listeners> listeners_;
   Peers peers_{context_, options_, address_, own_, [this] {
                  changed_ = true;
                  wake_up_.signal();
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_, connected_;
-  // The next four members are used by the I/O thread alone: peers whose monitor sockets the thread polls, the items
-  // that it polls, and the times of the next beats and of the next report of strangers.
+  // The next three members are used by the I/O thread alone: peers whose monitor sockets the thread polls, the items
+  // that it polls, and the times of the next beats and of the next look at the file descriptors.
   std::vector<Peer*> polled_;
   std::vector<zmq::pollitem_t> items_;
-  std::chrono::steady_clock::time_point next_beat_{}, next_report_{};
+  std::chrono::steady_clock::time_point next_beat_{}, next_look_{};
   std::atomic<bool> changed_{true};
   std::atomic<bool> needs_tcp_{false};
   std::atomic<bool> stopping_{false};
@@ -320,6 +285,8 @@ class ZeroMqEndpoint final : public Endpoint {
 }  // namespace
 
 std::shared_ptr<Endpoint> make_zeromq_endpoint(EndpointOptions options) {
+  // ZeroMQ's functions that make sockets fail when a signal interrupts them.
+  const SignalsBlocked blocked;
   return std::make_shared<ZeroMqEndpoint>(std::move(options));
 }
 

@@ -53,8 +53,11 @@ struct PacketHeader {
 };
 
 inline constexpr std::size_t kPacketHeaderBytes = 88;
-/// The largest second part of a packet, in bytes.
+/// The largest second part of a packet, in bytes. A connection that has not proved that it belongs to the job can take
+/// as much memory.
 inline constexpr std::size_t kPacketBytes = std::size_t{4} << 20;
+/// The largest second part of a packet between endpoints that encrypt. They carry control messages, which are small.
+inline constexpr std::size_t kEncryptedPacketBytes = std::size_t{1} << 16;
 /// The smallest payload, in bytes, that a receiver on the same host reads in place, in the sender's memory. Sending a
 /// smaller payload is cheaper.
 inline constexpr std::size_t kReadInPlaceBytes = 16'384;

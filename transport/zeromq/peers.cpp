@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/descriptors.hpp"
 
 namespace troupe::zeromq {
@@ -144,6 +145,11 @@ std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   return std::make_shared<ChannelLink>(peer.connection, find_or_make_channel(peer, id), id);
 }
 
+std::size_t Peers::size() {
+  std::lock_guard lock(mutex_);
+  return peers_.size() + replaced_.size();
+}
+
 bool Peers::has_key(const std::string& key) {
   std::lock_guard lock(mutex_);
   return std::ranges::any_of(peers_, [&](const auto& entry) { return entry.second->address.key == key; });
@@ -192,6 +198,8 @@ void Peers::connect(Peer& peer) {
   if (peer.connection || peer.failure) return;
   // Two sockets with the two ends of a monitor, and the descriptors of both directions to the peer.
   require_descriptors(6, "endpoint", "a connection to process " + std::to_string(peer.number));
+  // ZeroMQ's functions that make sockets fail when a signal interrupts them.
+  const SignalsBlocked blocked;
   peer.connection = std::make_shared<Connection>(context_, own_, peer.number, peer.address, is_near(peer.address));
   peer.assembly =
       std::make_unique<Assembly>(peer.connection, options_.max_payload_bytes, options_.max_unreceived_bytes);

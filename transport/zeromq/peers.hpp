@@ -86,6 +86,8 @@ class Peers {
 
   /// Whether a peer is reached over ipc, because its endpoint is on this host.
   bool is_near(const EndpointAddress& address) const { return options_.same_host && address.host == address_.host; }
+  /// The number of peers, including replaced ones.
+  std::size_t size();
   /// Whether a peer, replaced ones excluded, has that key in its address.
   bool has_key(const std::string& key);
   /// Returns the connection to a peer, which is made if there is none; null if the peer has failed before there was

@@ -75,10 +75,11 @@ zmq::context_t make_context() {
   return context;
 }
 
-zmq::socket_t make_receiver(zmq::context_t& context) {
+zmq::socket_t make_receiver(zmq::context_t& context, std::size_t max_bytes) {
   zmq::socket_t socket(context, zmq::socket_type::router);
   set_common(socket);
   socket.set(zmq::sockopt::rcvhwm, 2 * kWindow);
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(max_bytes + kEncryptionBytes));
   // Makes sending to a disconnected sender an error; by default ZeroMQ drops the message silently. Of the receivers,
   // only those of acceptors also send.
   socket.set(zmq::sockopt::router_mandatory, true);
@@ -111,9 +112,9 @@ void keep_alive(zmq::socket_t& socket, std::chrono::milliseconds silence_limit) 
 }
 
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name) {
-  constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
-                          ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                          ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+  constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+                          ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
   const auto address = "inproc://" + name;
   if (zmq_socket_monitor(socket.handle(), address.c_str(), kEvents) != 0) throw zmq::error_t();
   zmq::socket_t monitor(context, zmq::socket_type::pair);
@@ -122,13 +123,21 @@ zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::s
   return monitor;
 }
 
-std::optional<int> next_event(zmq::socket_t& monitor) {
-  zmq::message_t number, address;
-  if (!try_receive(monitor, number)) return std::nullopt;
+std::optional<SocketEvent> next_event(zmq::socket_t& monitor) {
+  zmq::message_t fields, address;
+  if (!try_receive(monitor, fields)) return std::nullopt;
   (void)try_receive(monitor, address);
-  std::uint16_t id = 0;
-  std::memcpy(&id, number.data(), sizeof id);
-  return id;
+  // The fields are a number of two bytes and a value of four.
+  std::uint16_t number = 0;
+  std::int32_t value = 0;
+  std::memcpy(&number, fields.data(), sizeof number);
+  std::memcpy(&value, static_cast<const char*>(fields.data()) + sizeof number, sizeof value);
+  return SocketEvent{number, value, address.to_string()};
+}
+
+bool is_handshake_failure(int event_number) {
+  return event_number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || event_number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL ||
+         event_number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 }
 
 bool try_send(zmq::socket_t& socket, zmq::message_t& part, zmq::send_flags flags) {

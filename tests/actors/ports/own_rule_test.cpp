@@ -82,18 +82,19 @@ class Shard final : public PortActor {
   std::int64_t version_ = 0;
 };
 
-/// Passes its first tensor on uncopied and ends at once.
+/// Passes its first tensor on uncopied. Then it returns the tensor at once, or ends.
 class Lender final : public PortActor {
  public:
-  using PortActor::PortActor;
+  Lender(caf::actor_config& config, bool returns) : PortActor(config), returns_(returns) {}
 
  private:
   void advance() override {
     if (!has(0) || !has_free(0)) return;
     auto arrival = take(0);
-    send_output(0, std::move(arrival.tensor), arrival.step);
-    end();
+    send_output(0, std::exchange(arrival.tensor, {}), arrival.step);
+    returns_ ? give_back(0, arrival) : end();
   }
+  bool returns_;
 };
 
 /// Throws while it holds a tensor.
@@ -126,20 +127,6 @@ class Listener final : public PortActor {
   std::vector<float>* heard_;
 };
 
-/// Passes its first tensor on uncopied, and returns it at once.
-class Returner final : public PortActor {
- public:
-  using PortActor::PortActor;
-
- private:
-  void advance() override {
-    if (!has(0) || !has_free(0)) return;
-    auto arrival = take(0);
-    send_output(0, std::exchange(arrival.tensor, {}), arrival.step);
-    give_back(0, arrival);
-  }
-};
-
 /// Takes one tensor of input 0 and keeps it; waits for input 1 alone.
 class LateTaker final : public PortActor {
  public:
@@ -155,6 +142,17 @@ class LateTaker final : public PortActor {
 PlanActor with_own_rule(PlanActor actor) {
   actor.rule = FiringRule::own;
   return actor;
+}
+
+/// A source, a Lender and a sink.
+Plan lending_plan(bool returns, std::vector<float>& record) {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 12));
+  const auto lender =
+      plan.add(with_own_rule(external<Lender>("lender", {.inputs = {kPair}, .outputs = {kPair}}, returns)));
+  plan.connect(source, 0, lender);
+  plan.connect(lender, 0, plan.add(recording_sink("sink", record)));
+  return plan;
 }
 
 void run_steps(const Runtime& runtime, const Plan& plan, std::int64_t steps) {
@@ -257,12 +255,7 @@ TEST_CASE("an actor all of whose inputs begin with tokens is free, and its run e
 TEST_CASE("an actor that ends returns what it holds when its consumers are done with it, not before") {
   for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     std::vector<float> record;
-    Plan plan;
-    const auto source = plan.add(counting_source("source", 12));
-    const auto lender = plan.add(with_own_rule(external<Lender>("lender", {.inputs = {kPair}, .outputs = {kPair}})));
-    plan.connect(source, 0, lender);
-    plan.connect(lender, 0, plan.add(recording_sink("sink", record)));
-    run_steps(scheduled_runtime(seed), plan, 6);
+    run_steps(scheduled_runtime(seed), lending_plan(false, record), 6);
     // The source goes on to write step 1 and later into the slot as soon as it has it back.
     CHECK(record == std::vector<float>{0});
   }
@@ -271,14 +264,8 @@ TEST_CASE("an actor that ends returns what it holds when its consumers are done 
 TEST_CASE("an actor that returns a tensor while an output carries it is refused by name") {
   for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     std::vector<float> record;
-    Plan plan;
-    const auto source = plan.add(counting_source("source", 12));
-    const auto returner =
-        plan.add(with_own_rule(external<Returner>("returner", {.inputs = {kPair}, .outputs = {kPair}})));
-    plan.connect(source, 0, returner);
-    plan.connect(returner, 0, plan.add(recording_sink("sink", record)));
-    CHECK_THROWS_WITH(run_steps(scheduled_runtime(seed), plan, 6),
-                      Contains("[returner] returns a tensor of input 0, which output 0 still carries"));
+    CHECK_THROWS_WITH(run_steps(scheduled_runtime(seed), lending_plan(true, record), 6),
+                      Contains("[lender] returns a tensor of input 0, which output 0 still carries"));
   }
 }
 

@@ -3,31 +3,19 @@
 #include <cmath>
 #include <limits>
 
-#include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
+#include "troupe/tests/ops/cases/rows.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
 
-/// The softmax of rows of three numbers.
-std::vector<float> softmax_on(Device device, const std::vector<float>& numbers) {
-  const auto rows = static_cast<std::int64_t>(numbers.size() / 3);
-  GraphBuilder builder;
-  builder.output("y", softmax(builder.input("x", {kBatch, 3})));
-  Program program(std::move(builder).build(), rows, device);
-  program.bind("x", Tensor::from<float>({rows, 3}, numbers).to(device));
-  program.run();
-  const auto result = program.output("y").copy_to_host();
-  const auto elements = result.data<float>();
-  return {elements.begin(), elements.end()};
-}
-
-/// Expects what the formula gives, as numpy computes it.
+/// Expects the results of the formula in numpy.
 void check_rows_at_the_edge(Device device) {
   constexpr auto infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  const auto y = softmax_on(device, {0, nan, 1, 0, infinity, 1, -infinity, -infinity, -infinity, -infinity, 2, 2});
+  const auto y = of_rows(device, 3, {0, nan, 1, 0, infinity, 1, -infinity, -infinity, -infinity, -infinity, 2, 2},
+                         [](Value x) { return softmax(x); });
   REQUIRE(y.size() == 12);
   for (std::size_t i = 0; i < 9; ++i) CHECK(std::isnan(y[i]));
   CHECK(y[9] == 0.0F);

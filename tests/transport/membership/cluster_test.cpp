@@ -1,54 +1,20 @@
 #include "troupe/transport/membership/cluster.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <future>
-#include <zmq.hpp>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/expect.hpp"
 #include "troupe/tests/limits.hpp"
-#include "troupe/tests/scheduling_probe.hpp"
+#include "troupe/tests/transport/membership/happening.hpp"
 #include "troupe/tests/transport/membership/threads_as_processes.hpp"
-#include "troupe/transport/acceptor.hpp"
 #include "troupe/transport/link_reader.hpp"
-#include "troupe/transport/membership/agreement.hpp"
-#include "troupe/transport/membership/job_secret.hpp"
-#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-/// Two of three processes wait for the third, which does not come, for this long. Returns what is wrong.
-std::string miss_third_process(std::chrono::milliseconds limit) {
-  const auto address = new_address();
-  const auto ends = on_processes(2, [&](int rank) {
-    auto options = options_of(rank, 3, address);
-    options.limit = limit;
-    join_cluster(options);
-  });
-  for (const auto& end : ends)
-    if (end.find("rank 2 of 3 has not come") == std::string::npos) return "'" + end + "'";
-  return "";
-}
-
-/// Something that happens once, for which a thread waits.
-class Happening {
- public:
-  void happen() { promise_.set_value(); }
-  void expect_soon(const std::string& what) {
-    expect(promise_.get_future().wait_for(patience()) == std::future_status::ready, what + " has not happened");
-  }
-
- private:
-  std::promise<void> promise_;
-};
 
 float sum_over_ranks(Cluster& cluster, const std::string& name, std::chrono::milliseconds limit = patience()) {
   const auto tensor = Tensor::scalar(static_cast<float>(cluster.rank() + 1));
@@ -56,25 +22,6 @@ float sum_over_ranks(Cluster& cluster, const std::string& name, std::chrono::mil
   group[static_cast<std::size_t>(cluster.rank())]->all_reduce(tensor)->wait(limit);
   return tensor.item<float>();
 }
-
-/// A file with a secret of 32 equal characters, which is removed with the object.
-class FileOfSecret {
- public:
-  explicit FileOfSecret(char letter)
-      : text_(32, letter), path_(std::string("secret_of_") + letter + "_" + std::to_string(getpid())) {
-    std::ofstream(path_) << text_;
-    chmod(path_.c_str(), S_IRUSR | S_IWUSR);
-  }
-  ~FileOfSecret() { unlink(path_.c_str()); }
-  FileOfSecret(const FileOfSecret&) = delete;
-  FileOfSecret& operator=(const FileOfSecret&) = delete;
-
-  const std::string& path() const { return path_; }
-  Secret secret() const { return Secret(text_); }
-
- private:
-  const std::string text_, path_;
-};
 
 }  // namespace
 
@@ -112,23 +59,6 @@ TEST_CASE("a group of two ranks in each process has the sums of a local one") {
   });
   CHECK(ends == Ends(2));
   for (const auto sum : sums) CHECK(sum == ((0.1F * 1.0F + 0.1F * 2.0F) + 0.1F * 3.0F) + 0.1F * 4.0F);
-}
-
-TEST_CASE("processes that differ all learn the first difference") {
-  const auto address = new_address();
-  const auto ends = on_processes(3, [&](int rank) {
-    auto options = options_of(rank, 3, address);
-    options.agreement = {{"model", "mlp"}, {"seed", rank == 2 ? "4" : "3"}};
-    join_cluster(options);
-  });
-  for (const auto& end : ends) CHECK_THAT(end, Contains("[rendezvous] seed is 4 on rank 2 but 3 on rank 0"));
-}
-
-TEST_CASE("a process that does not come, or has another world size, is named") {
-  CHECK(keeps_promise(std::chrono::milliseconds(500), miss_third_process) == "");
-  const auto other_address = new_address();
-  const auto other = on_processes(2, [&](int rank) { join_cluster(options_of(rank, rank + 2, other_address)); });
-  for (const auto& end : other) CHECK_THAT(end, Contains("world size is 3 on rank 1 but 2 on rank 0"));
 }
 
 TEST_CASE("ranks that come to different plans learn the first line that differs") {
@@ -220,45 +150,6 @@ TEST_CASE("the loss of a process fails the control links to it, too") {
   CHECK(ends == Ends(2));
 }
 
-TEST_CASE("a process that ends while the others wait for a further one is named at once") {
-  const auto address = new_address();
-  const FileOfSecret secret('s');
-  const auto ends = on_processes(2, [&](int rank) {
-    auto options = options_of(rank, 3, address);
-    options.secret_file = secret.path();
-    // Rank 2 does not come.
-    options.limit = 3 * patience();
-    if (rank == 0) {
-      join_cluster(options);
-      return;
-    }
-    const auto client = connect_to_acceptor("tcp://" + address, secret.secret(), patience());
-    // Rank 0 refuses the second HELLO of the rank, which shows that the first one has come.
-    for (int i = 0; i < 2; ++i) client->send(encode(Hello{options.job.run_id, 1, 3, {}, {}}));
-    expect(client->receive(std::chrono::steady_clock::now() + patience()).has_value(), "no refusal has come");
-  });
-  CHECK_THAT(ends[0], Contains("[rendezvous] rank 1 has died or was cut off before all ranks had joined"));
-  CHECK(ends[1].empty());
-}
-
-TEST_CASE("a rank 0 that ends while a process waits for the others is named at once") {
-  const auto address = new_address();
-  const FileOfSecret secret('s');
-  const auto ends = on_processes(2, [&](int rank) {
-    auto options = options_of(rank, 3, address);
-    options.secret_file = secret.path();
-    options.limit = 3 * patience();
-    if (rank == 1) {
-      join_cluster(options);
-      return;
-    }
-    const auto rank_zero = make_acceptor({"tcp://" + address}, secret.secret(), patience());
-    expect(rank_zero->receive(std::chrono::steady_clock::now() + patience()).has_value(), "no HELLO has come");
-  });
-  CHECK(ends[0].empty());
-  CHECK_THAT(ends[1], Contains("rank 0 at " + address + " has died or was cut off before all ranks had joined"));
-}
-
 TEST_CASE("a process that joins again with the rank of one that is gone is let in; all others are told, and count it") {
   const auto address = new_address();
   std::array<Happening, 3> ready, returned;
@@ -283,120 +174,4 @@ TEST_CASE("a process that joins again with the rank of one that is gone is let i
     cluster->leave();
   });
   CHECK(ends == Ends(3));
-}
-
-TEST_CASE("processes without the secret of the job change nothing by any message to its rendezvous") {
-  const auto address = new_address();
-  std::atomic<int> notices{0};
-  Happening sent;
-  const auto ends = on_processes(3, [&](int rank) {
-    if (rank == 2) {
-      zmq::context_t context;
-      zmq::socket_t stranger(context, zmq::socket_type::dealer);
-      stranger.set(zmq::sockopt::linger, 0);
-      stranger.connect("tcp://" + address);
-      // Hellos of another world size, another agreement, and a rank that the job waits for.
-      for (const auto& hello :
-           {Hello{"", 1, 99, {}, {}}, Hello{"", 1, 2, {{"seed", "4"}}, {}}, Hello{"", 1, 2, {{"seed", "3"}}, {}}}) {
-        const auto bytes = encode(hello);
-        (void)stranger.send(zmq::buffer(bytes.data(), bytes.size()), zmq::send_flags::none);
-      }
-      expect(eventually([&] { return notices > 0; }), "rank 0 has not reported the stranger");
-      return sent.happen();
-    }
-    auto options = options_of(rank, 2, address);
-    options.agreement = {{"seed", "3"}};
-    options.on_notice = [&](const std::string&) { ++notices; };
-    if (rank == 1) sent.expect_soon("the visit of a stranger");
-    const auto cluster = join_cluster(options);
-    cluster->agree("color", 5, [] { return "blue"; });
-    cluster->leave();
-  });
-  CHECK(ends == Ends(3));
-  // At most one line a second, and one at the end.
-  CHECK(notices <= 3 + static_cast<int>(patience().count() / 1'000));
-}
-
-TEST_CASE("a secret that a job has left without ending does not keep out the next job at its address") {
-  const auto address = new_address();
-  JobSecret earlier(options_of(0, 2, address).job, {});
-  earlier.publish();
-  Happening looking;
-  const auto ends = on_processes(2, [&](int rank) {
-    if (rank == 0) looking.expect_soon("the beginning of rank 1");
-    if (rank == 1) looking.happen();
-    join_cluster(options_of(rank, 2, address))->leave();
-  });
-  CHECK(ends == Ends(2));
-}
-
-TEST_CASE("a rank with another secret does not come, and says why") {
-  const auto address = new_address();
-  const FileOfSecret first('a'), second('b');
-  const auto ends = on_processes(2, [&](int rank) {
-    auto options = options_of(rank, 2, address);
-    options.secret_file = (rank == 0 ? first : second).path();
-    if (rank == 1) options.limit = limit_of(std::chrono::milliseconds(500));
-    if (rank == 0) options.limit = 2 * limit_of(std::chrono::milliseconds(500));
-    join_cluster(options);
-  });
-  CHECK_THAT(ends[0], Contains("rank 1 of 2 has not come"));
-  CHECK_THAT(ends[1], Contains("has another secret"));
-}
-
-TEST_CASE("processes meet at any loopback address of their machine") {
-  const ReservedPort port;
-  const auto ends = on_processes(
-      2, [&](int rank) { join_cluster(options_of(rank, 2, "127.0.0.2:" + std::to_string(port.number())))->leave(); });
-  CHECK(ends == Ends(2));
-}
-
-TEST_CASE("a rank whose addresses cannot be reached does not count as present, and is named on all ranks") {
-  const auto address = new_address();
-  const int unreachable = GENERATE(0, 1);
-  const auto ends = on_processes(3, [&](int rank) {
-    const auto cluster_options = options_of(rank, 3, address);
-    JobSecret secret(cluster_options.job, {});
-    RendezvousOptions options{.job = cluster_options.job, .bind = {"tcp://" + address}, .secret = &secret};
-    // Rank 0 waits for ranks that do not reach it until its limit.
-    options.limit = unreachable == 0 && rank == 0 ? limit_of(std::chrono::milliseconds(500)) : patience();
-    options.silence_limit = patience();
-    options.self.control.tcp = "tcp://192.0.2." + std::to_string(rank) + ":1";
-    options.reaches = [&](int other) { return other != unreachable; };
-    rendezvous(options, [](const auto&) {});
-  });
-  const auto text = "rank " + std::to_string(unreachable) + " listens at tcp://192.0.2." + std::to_string(unreachable) +
-                    ":1, but cannot be reached there";
-  if (unreachable == 1)
-    for (const auto& end : ends) CHECK_THAT(end, Contains(text));
-  else
-    for (const auto rank : {1U, 2U}) CHECK_THAT(ends[rank], Contains(text));
-}
-
-TEST_CASE("a rendezvous beyond loopback needs a word") {
-  CHECK_THROWS_WITH(join_cluster(options_of(0, 2, "192.0.2.1:3000")), Contains("--bind any"));
-}
-
-TEST_CASE("texts are compared line by line") {
-  CHECK(first_difference("a\nb", 0, "a\nb", 1).empty());
-  CHECK(first_difference("a\nb", 0, "a\nc", 1) == "'c' on rank 1 but 'b' on rank 0");
-  CHECK(first_difference("a", 0, "a\nc", 1) == "'c' on rank 1 but nothing more on rank 0");
-}
-
-TEST_CASE("a HELLO arrives as it was sent; no part of one, and nothing longer, does") {
-  const EndpointAddress address{"tcp://a:1", "ipc://@b", "id", "key", "host", 5};
-  const Hello hello{"run", 1, 2, {{"seed", "3"}}, {address, address, ProcessRole::server}};
-  auto bytes = encode(hello);
-  const auto decoded = decode_hello(bytes);
-  CHECK(decoded.run_id == "run");
-  CHECK(decoded.rank == 1);
-  CHECK(decoded.agreement == hello.agreement);
-  CHECK(decoded.self.data == address);
-  CHECK(decoded.self.role == ProcessRole::server);
-  for (std::size_t length = 0; length < bytes.size(); ++length)
-    CHECK_THROWS_AS(decode_hello(std::span(bytes).first(length)), Error);
-  bytes.push_back(std::byte{0});
-  CHECK_THROWS_WITH(decode_hello(bytes), Contains("bytes follow its end"));
-  bytes[4] = std::byte{9};
-  CHECK_THROWS_WITH(decode_hello(bytes), Contains("version 9 of the protocol is not 3"));
 }

@@ -34,7 +34,7 @@ std::optional<Acceptor::Message> received(Acceptor& acceptor, const std::functio
 TEST_CASE("a client with the secret sends messages and gets answers") {
   const ReservedPort port;
   const auto address = "tcp://" + port.address();
-  const auto acceptor = make_acceptor({address}, kSecret, patience());
+  const auto acceptor = make_acceptor({address}, kSecret, 4, patience());
   const auto client = connect_to_acceptor(address, kSecret, patience());
   client->send(bytes(kMaxAcceptedBytes));
   const auto message = received(*acceptor, [] {});
@@ -50,7 +50,7 @@ TEST_CASE("an acceptor hears nothing from strangers, reports them, and reads lit
   const ReservedPort port;
   const auto address = "tcp://" + port.address();
   std::atomic<int> strangers{0};
-  const auto acceptor = make_acceptor({address}, kSecret, patience(), [&](const std::string&) { ++strangers; });
+  const auto acceptor = make_acceptor({address}, kSecret, 4, patience(), [&](const std::string&) { ++strangers; });
   const auto client = connect_to_acceptor(address, kSecret, patience());
   const auto message = received(*acceptor, [&] {
     const auto other = connect_to_acceptor(address, kOtherSecret, patience());
@@ -75,10 +75,10 @@ TEST_CASE("an acceptor hears nothing from strangers, reports them, and reads lit
 TEST_CASE("an acceptor listens at all its addresses") {
   const ReservedPort port;
   const auto second = "tcp://127.0.0.2:" + std::to_string(port.number());
-  const auto acceptor = make_acceptor({"tcp://" + port.address(), second}, kSecret, patience());
+  const auto acceptor = make_acceptor({"tcp://" + port.address(), second}, kSecret, 4, patience());
   const auto client = connect_to_acceptor(second, kSecret, patience());
   client->send(bytes(3));
   CHECK(received(*acceptor, [] {}));
-  CHECK_THROWS_WITH(make_acceptor({second}, kSecret, patience()),
+  CHECK_THROWS_WITH(make_acceptor({second}, kSecret, 4, patience()),
                     Contains("cannot be bound") && Contains("a port of its own"));
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 
 namespace troupe::testing {
@@ -45,6 +46,13 @@ Stranger::Stranger(const std::string& address)
 
 Stranger::~Stranger() {
   close(descriptor_);
+}
+
+bool Stranger::is_closed() const {
+  std::array<char, 4096> bytes;
+  ssize_t count = 0;
+  while ((count = recv(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0) continue;
+  return count == 0 || errno != EAGAIN;
 }
 
 void Stranger::send(std::string_view bytes) const {

@@ -15,6 +15,8 @@ class Stranger {
   Stranger& operator=(const Stranger&) = delete;
 
   bool connected() const { return connected_; }
+  /// Whether the other end has closed the connection. Drops the bytes that it has sent.
+  bool is_closed() const;
   void send(std::string_view bytes) const;
   /// Sends the greeting of ZMTP 3.0 with a security mechanism, such as NULL, and its first command.
   void begin(const std::string& mechanism) const;

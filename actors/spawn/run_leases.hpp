@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/store/lease.hpp"
+
+namespace troupe {
+
+/// The leases of the parameters that a run uses, one for each part of the plan in this process.
+class RunLeases {
+ public:
+  RunLeases() = default;
+  /// Throws Error if `equal_copies` is true and two copies of a parameter are of different versions. If it is false,
+  /// the copies may differ after the run. See Strategy::equal_copies.
+  RunLeases(std::vector<Lease> leases, std::optional<bool> equal_copies);
+
+  bool empty() const { return leases_.empty(); }
+  /// Ends the leases of a run in which all actors have finished. Throws Error if the copies must be equal and one
+  /// replica has made other numbers of updates than another.
+  void end_clean();
+  /// Ends the leases of a run that has failed or was given up because of `reason`. If a replica has parameters in
+  /// several parts, its parameters are broken if the parts have made different numbers of updates.
+  void end_dirty(const std::string& reason);
+  /// Gives the leases up while actors may still write.
+  void abandon(const std::string& reason);
+
+ private:
+  std::vector<Lease> leases_;
+  bool equal_copies_ = false;
+};
+
+}  // namespace troupe

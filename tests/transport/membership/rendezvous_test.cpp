@@ -1,0 +1,180 @@
+#include "troupe/transport/membership/rendezvous.hpp"
+
+#include <atomic>
+#include <zmq.hpp>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/expect.hpp"
+#include "troupe/tests/limits.hpp"
+#include "troupe/tests/scheduling_probe.hpp"
+#include "troupe/tests/transport/membership/file_of_secret.hpp"
+#include "troupe/tests/transport/membership/happening.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
+#include "troupe/transport/acceptor.hpp"
+#include "troupe/transport/membership/job_secret.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Two of three processes wait for the third, which does not come, for this long. Returns what is wrong.
+std::string miss_third_process(std::chrono::milliseconds limit) {
+  const auto address = new_address();
+  const auto ends = on_processes(2, [&](int rank) {
+    auto options = options_of(rank, 3, address);
+    options.limit = limit;
+    join_cluster(options);
+  });
+  for (const auto& end : ends)
+    if (end.find("rank 2 of 3 has not come") == std::string::npos) return "'" + end + "'";
+  return "";
+}
+
+/// Options of a rank of three, of which rank 2 does not come.
+ClusterOptions options_without_rank_two(int rank, const std::string& address, const FileOfSecret& secret) {
+  auto options = options_of(rank, 3, address);
+  options.secret_file = secret.path();
+  options.limit = 3 * patience();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("processes that differ all learn the first difference") {
+  const auto address = new_address();
+  const auto ends = on_processes(3, [&](int rank) {
+    auto options = options_of(rank, 3, address);
+    options.agreement = {{"model", "mlp"}, {"seed", rank == 2 ? "4" : "3"}};
+    join_cluster(options);
+  });
+  for (const auto& end : ends) CHECK_THAT(end, Contains("[rendezvous] seed is 4 on rank 2 but 3 on rank 0"));
+}
+
+TEST_CASE("a process that does not come, or has another world size, is named") {
+  CHECK(keeps_promise(std::chrono::milliseconds(500), miss_third_process) == "");
+  const auto other_address = new_address();
+  const auto other = on_processes(2, [&](int rank) { join_cluster(options_of(rank, rank + 2, other_address)); });
+  for (const auto& end : other) CHECK_THAT(end, Contains("world size is 3 on rank 1 but 2 on rank 0"));
+}
+
+TEST_CASE("a process that ends while the others wait for a further one is named at once") {
+  const auto address = new_address();
+  const FileOfSecret secret('s');
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto options = options_without_rank_two(rank, address, secret);
+    if (rank == 0) return (void)join_cluster(options);
+    const auto client = connect_to_acceptor("tcp://" + address, secret.secret(), patience());
+    // Rank 0 refuses the second HELLO of the rank, which shows that the first one has come.
+    for (int i = 0; i < 2; ++i) client->send(encode(Hello{options.job.run_id, 1, 3, {}, {}}));
+    expect(client->receive(std::chrono::steady_clock::now() + patience()).has_value(), "no refusal has come");
+  });
+  CHECK_THAT(ends[0], Contains("[rendezvous] rank 1 has died or was cut off before all ranks had joined"));
+  CHECK(ends[1].empty());
+}
+
+TEST_CASE("a rank 0 that ends while a process waits for the others is named at once") {
+  const auto address = new_address();
+  const FileOfSecret secret('s');
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto options = options_without_rank_two(rank, address, secret);
+    if (rank == 1) return (void)join_cluster(options);
+    const auto rank_zero = make_acceptor({"tcp://" + address}, secret.secret(), 4, patience());
+    expect(rank_zero->receive(std::chrono::steady_clock::now() + patience()).has_value(), "no HELLO has come");
+  });
+  CHECK(ends[0].empty());
+  CHECK_THAT(ends[1], Contains("rank 0 at " + address + " has died or was cut off before all ranks had joined"));
+}
+
+TEST_CASE("processes without the secret of the job change nothing by any message to its rendezvous") {
+  const auto address = new_address();
+  std::atomic<int> notices{0};
+  Happening sent;
+  const auto ends = on_processes(3, [&](int rank) {
+    if (rank == 2) {
+      zmq::context_t context;
+      zmq::socket_t stranger(context, zmq::socket_type::dealer);
+      stranger.set(zmq::sockopt::linger, 0);
+      stranger.connect("tcp://" + address);
+      // Hellos of another world size, another agreement, and a rank that the job waits for.
+      for (const auto& hello :
+           {Hello{"", 1, 99, {}, {}}, Hello{"", 1, 2, {{"seed", "4"}}, {}}, Hello{"", 1, 2, {{"seed", "3"}}, {}}}) {
+        const auto bytes = encode(hello);
+        (void)stranger.send(zmq::buffer(bytes.data(), bytes.size()), zmq::send_flags::none);
+      }
+      expect(eventually([&] { return notices > 0; }), "rank 0 has not reported the stranger");
+      return sent.happen();
+    }
+    auto options = options_of(rank, 2, address);
+    options.agreement = {{"seed", "3"}};
+    options.on_notice = [&](const std::string&) { ++notices; };
+    if (rank == 1) sent.expect_soon("the visit of a stranger");
+    const auto cluster = join_cluster(options);
+    cluster->agree("color", 5, [] { return "blue"; });
+    cluster->leave();
+  });
+  CHECK(ends == Ends(3));
+  // At most one line a second, and one at the end.
+  CHECK(notices <= 3 + static_cast<int>(patience().count() / 1'000));
+}
+
+TEST_CASE("a secret that a job has left without ending does not keep out the next job at its address") {
+  const auto address = new_address();
+  JobSecret earlier(options_of(0, 2, address).job, {});
+  earlier.publish();
+  Happening looking;
+  const auto ends = on_processes(2, [&](int rank) {
+    if (rank == 0) looking.expect_soon("the beginning of rank 1");
+    if (rank == 1) looking.happen();
+    join_cluster(options_of(rank, 2, address))->leave();
+  });
+  CHECK(ends == Ends(2));
+}
+
+TEST_CASE("a rank with another secret does not come, and says why") {
+  const auto address = new_address();
+  const FileOfSecret first('a'), second('b');
+  const auto ends = on_processes(2, [&](int rank) {
+    auto options = options_of(rank, 2, address);
+    options.secret_file = (rank == 0 ? first : second).path();
+    if (rank == 1) options.limit = limit_of(std::chrono::milliseconds(500));
+    if (rank == 0) options.limit = 2 * limit_of(std::chrono::milliseconds(500));
+    join_cluster(options);
+  });
+  CHECK_THAT(ends[0], Contains("rank 1 of 2 has not come"));
+  CHECK_THAT(ends[1], Contains("has another secret"));
+}
+
+TEST_CASE("processes meet at any loopback address of their machine") {
+  const ReservedPort port;
+  const auto ends = on_processes(
+      2, [&](int rank) { join_cluster(options_of(rank, 2, "127.0.0.2:" + std::to_string(port.number())))->leave(); });
+  CHECK(ends == Ends(2));
+}
+
+TEST_CASE("a rank whose addresses cannot be reached does not count as present, and is named on all ranks") {
+  const auto address = new_address();
+  const int unreachable = GENERATE(0, 1);
+  const auto ends = on_processes(3, [&](int rank) {
+    const auto cluster_options = options_of(rank, 3, address);
+    JobSecret secret(cluster_options.job, {});
+    RendezvousOptions options{.job = cluster_options.job, .bind = {"tcp://" + address}, .secret = &secret};
+    // Rank 0 waits for ranks that do not reach it until its limit.
+    options.limit = unreachable == 0 && rank == 0 ? limit_of(std::chrono::milliseconds(500)) : patience();
+    options.silence_limit = patience();
+    options.self.control.tcp = "tcp://192.0.2." + std::to_string(rank) + ":1";
+    options.reaches = [&](int other) { return other != unreachable; };
+    rendezvous(options, [](const auto&) {});
+  });
+  const auto text = "rank " + std::to_string(unreachable) + " listens at tcp://192.0.2." + std::to_string(unreachable) +
+                    ":1, but cannot be reached there";
+  if (unreachable == 1)
+    for (const auto& end : ends) CHECK_THAT(end, Contains(text));
+  else
+    for (const auto rank : {1U, 2U}) CHECK_THAT(ends[rank], Contains(text));
+}
+
+TEST_CASE("a rendezvous beyond loopback needs a word") {
+  CHECK_THROWS_WITH(join_cluster(options_of(0, 2, "192.0.2.1:3000")), Contains("--bind any"));
+}
