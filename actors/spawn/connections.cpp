@@ -149,13 +149,18 @@ void ClusterRun::note_returned(int process) {
   const auto returns = cluster_->returns(process);
   if (noted == returns_.end() || noted->second == returns) return;
   noted->second = returns;
-  try {
-    if (std::ranges::find(peers_, process) != peers_.end())
-      replace_(process, cluster_->data_link(process, name("edges")));
-    if (coordinator_) add_remote_part(process, Attendance::late_comer);
-  } catch (const Error&) {
-    // The constructor has made a link of this name after the process had returned, so the link leads to that process.
-  }
+  // If the process returned while links were made here, some of them lead to the new process already. Making such a link
+  // again throws, and says nothing about the other link.
+  const auto make_anew = [](const auto& make) {
+    try {
+      make();
+    } catch (const Error&) {
+      // The link leads to the new process.
+    }
+  };
+  if (std::ranges::find(peers_, process) != peers_.end())
+    make_anew([&] { replace_(process, cluster_->data_link(process, name("edges"))); });
+  if (coordinator_) make_anew([&] { add_remote_part(process, Attendance::late_comer); });
 }
 
 std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {

@@ -36,6 +36,8 @@ struct SpawnedPlan::State : SpawnedTogether {
   std::unique_ptr<ClusterRun> cluster;
   std::vector<std::unique_ptr<PlanPart>> parts;
   RunLeases leases;
+  /// Set if a run that has succeeded has not kept the copies equal that the strategy says are equal.
+  FailurePtr unequal_copies;
   ProgressWatch watch;
 
   bool under_test() const { return parts.front()->runtime().options().test_seed.has_value(); }
@@ -120,6 +122,7 @@ const Plan& SpawnedPlan::plan() const {
 
 void SpawnedPlan::start(const RunInfo& run) {
   settle();
+  if (state_->unequal_copies) throw Error("run", state_->unequal_copies->what);
   const auto phase = state_->control->phase();
   std::vector<Lease> borrowed;
   if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
@@ -172,18 +175,24 @@ std::vector<int> SpawnedPlan::absent() const {
 }
 
 FailurePtr SpawnedPlan::failure() const {
-  return state_->control->failure();
+  const auto cause = state_->control->failure();
+  return cause ? cause : state_->unequal_copies;
 }
 
 FailurePtr SpawnedPlan::final_failure() const {
-  return state_->control->final_failure();
+  const auto cause = state_->control->final_failure();
+  return cause ? cause : state_->unequal_copies;
 }
 
 /// Ends the leases of a run if all actors have finished it, so that none writes any more.
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
   if (state_->control->failure()) return end_dirty();
-  state_->leases.end_clean();
+  try {
+    state_->leases.end_clean();
+  } catch (const Error& error) {
+    state_->unequal_copies = std::make_shared<const Failure>(Failure{.what = error.what()});
+  }
 }
 
 void SpawnedPlan::interrupt() {

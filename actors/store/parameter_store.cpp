@@ -175,7 +175,7 @@ std::map<std::string, TrainingPosition> ParameterStore::positions() const {
 std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::string& name) {
   std::lock_guard lock(state_->mutex);
   auto entered = name;
-  if (name.empty()) {
+  while (name.empty() && (entered.empty() || state_->trainers.contains(entered))) {
     const auto number = ++state_->unnamed_trainers;
     entered = number == 1 ? kTrainer : kTrainer + ("_" + std::to_string(number));
   }

@@ -216,11 +216,12 @@ void ParameterStore::State::refresh(const ParameterRef& ref) {
   auto& copy = find(ref);
   const auto* newest = newest_whole(parameters.at(ref.name));
   if (newest == nullptr || newest->counter->updates() == copy.counter->updates()) return;
+  // Copies of different lineages are models of their own, which a strategy without equal copies has trained.
+  if (newest->lineage != copy.lineage) return;
   // The newest copy may be half-written as long as a run writes to it, so its value is not taken.
   if (!newest->writer.empty()) return;
   copy_and_wait(newest->tensor, copy.tensor);
   copy.counter->reset(newest->counter->updates());
-  copy.lineage = newest->lineage;
 }
 
 std::string ParameterStore::State::describe_broken() const {

@@ -22,6 +22,7 @@ struct EpochRows {
   /// Returns the identity of the data; see TrainingPosition::data. Called only if a fit begins or ends within an epoch.
   std::function<std::int64_t()> identity = [] { return std::int64_t{0}; };
   std::int64_t steps_of_update = 1;  ///< see Optimizer::accumulating()
+  bool shares_steps = true;          ///< see Strategy::shares_steps()
   /// Returns the row of the data set that is row `row` of a replica's part of a batch, or InvalidSample::kUnknown.
   using SampleAt = std::function<std::int64_t(const TrainingPosition& batch, int replica, std::int64_t row)>;
   SampleAt sample_at = [](const TrainingPosition&, int, std::int64_t) { return InvalidSample::kUnknown; };
@@ -65,6 +66,7 @@ class EpochProgress {
   std::int64_t batches_at_begin() const;
   /// The last steps whose gradients no update has used yet; see FitResult::accumulated_steps.
   std::int64_t accumulated_steps() const { return position_.step % data_.steps_of_update; }
+  bool shares_steps() const { return data_.shares_steps; }
   /// The row of the data set that is row `row` of a replica's part of the batch of step `step` of the run, or
   /// InvalidSample::kUnknown.
   std::int64_t sample_at(std::int64_t step, int replica, std::int64_t row) const;

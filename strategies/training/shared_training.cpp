@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
@@ -103,6 +104,12 @@ void SharedTraining::end_run(const Plan& trained, Recording* record) {
   if (is_expendable()) return;
   spread_held_values(holders(), holder_ranks_, trained, *stores_.front(), limit_);
   if (record != nullptr) gather_recording(holders(), *record, limit_);
+}
+
+std::int64_t SharedTraining::sum(std::int64_t number) {
+  if (!has_others()) return number;
+  const auto numbers = gathered_numbers(holders(), {number}, limit_);
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
 /// Adds up the bytes of all holders as int32 words. Each byte is zero in all holders but at most one, so no sum

@@ -57,6 +57,8 @@ class SharedTraining {
   /// Completes the tensor `rows` in all holders. Each row must be written by at most one holder and be zero in all
   /// others.
   void gather_rows(const Tensor& rows);
+  /// Returns the sum of the numbers of all holders.
+  std::int64_t sum(std::int64_t number);
 
   /// On rank 0, sends the status message to the expendable processes. Does nothing in other processes, or if none is
   /// expendable.

@@ -259,14 +259,15 @@ EpochRows Trainer::epoch_of(const Dataset& data, const BatchSource* batches) con
   EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                  data.layout().hash()};
   rows.identity = [data, seed = options_.seed] { return identity_of(data, seed); };
+  rows.shares_steps = strategy_.shares_steps();
   rows.steps_of_update = spec_.optimizer.accumulated_steps();
   if (batches == nullptr && data.layout().whole())
-    rows.sample_at = [data, seed = options_.seed, replicas = strategy_.num_replicas_in_sync(),
-                      shared = strategy_.shares_steps()](const TrainingPosition& at, int replica, std::int64_t row) {
+    rows.sample_at = [data, seed = options_.seed, parts = rows.shares_steps ? strategy_.num_replicas_in_sync() : 1](
+                         const TrainingPosition& at, int replica, std::int64_t row) {
       const auto first = at.batch * at.batch_rows;
-      const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), replicas, replica);
+      const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), parts, parts == 1 ? 0 : replica);
       const auto order = data.order(seed, at.epoch);
-      return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + (shared ? part.first : 0) + row)));
+      return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + part.first + row)));
     };
   return rows;
 }
@@ -411,8 +412,8 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto plan = spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain),
                           context_for(in_order, sink));
   run_to_end(*plan, {});
-  if (!shared_->has_others() && *predicted != data.rows())
-    throw Error("predict", "the plan of the strategy has predicted " + std::to_string(*predicted) + " of " +
+  if (const auto rows = shared_->sum(*predicted); rows != data.rows())
+    throw Error("predict", "the plan of the strategy has predicted " + std::to_string(rows) + " of " +
                                std::to_string(data.rows()) + " rows");
   shared_->gather_rows(all);
   return all;

@@ -8,6 +8,7 @@
 #include "troupe/actors/store/step_boundaries.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/skipped_sample.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
@@ -106,6 +107,7 @@ void TrainingRun::start_run() {
   steps_requested_ = left;
   source_ended_ = false;
   not_finite_.reset();
+  without_rows_.clear();
   const auto& position = progress_.position();
   log_->begin(position.step);
   plan_->start({position.step, left, position.epoch, position.batch});
@@ -185,6 +187,7 @@ void TrainingRun::note_steps(std::chrono::milliseconds limit) {
     ++result_.steps;
     result_.rows += step.rows;
     progress_.pass_step(step.step);
+    if (step.rows == 0) without_rows_.push_back(step.step);
     if (!not_finite_ && !step.finite()) not_finite_ = step;
     if (options_.on_step) unreported_.push_back(step);
   }
@@ -304,34 +307,22 @@ bool TrainingRun::has_invalid_sample() const {
   return failure && failure->kind == FailureKind::invalid_sample && plan_->drained();
 }
 
-namespace {
-
-std::string text_of_sample(const Failure& failure, std::int64_t sample) {
-  const bool named = sample == InvalidSample::kUnknown || failure.sample != InvalidSample::kUnknown;
-  return to_string(failure) + (named ? "" : ": row " + std::to_string(sample) + " of the data set");
-}
-
-}  // namespace
-
 /// Called after a run that has failed. If a sample that cannot be used has caused the failure, goes on after its batch
 /// and returns true, or throws InvalidSample; see FitOptions::on_invalid_sample. Otherwise returns false.
 bool TrainingRun::leaves_out(const Failure& failure) {
   if (!has_invalid_sample()) return false;
-  const auto sample = failure.sample != InvalidSample::kUnknown || failure.row == InvalidSample::kUnknown
-                          ? failure.sample
-                          : progress_.sample_at(failure.step, failure.replica, failure.row);
-  const auto text = text_of_sample(failure, sample);
-  if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", text, sample);
+  if (!plan_->is_shared()) log_->end_run(plan_->absent());
+  report();
+  auto skipped = skipped_sample(failure, progress_, without_rows_);
+  if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", skipped.text, skipped.sample);
   ++result_.skipped_batches;
-  if (result_.skipped_samples.size() < FitResult::kMostListed) result_.skipped_samples.push_back({sample, text});
+  if (result_.skipped_samples.size() < FitResult::kMostListed) result_.skipped_samples.push_back(std::move(skipped));
   leave_out_batch();
   return true;
 }
 
 /// Goes on after the batch that has failed, with new actors.
 void TrainingRun::leave_out_batch() {
-  if (!plan_->is_shared()) log_->end_run(plan_->absent());
-  report();
   staleness_before_.add(log_->staleness());
   note_position();
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();

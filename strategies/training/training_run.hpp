@@ -14,6 +14,7 @@
 #include "troupe/strategies/training/epoch_progress.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics.hpp"
+#include "troupe/strategies/training/skipped_sample.hpp"
 
 namespace troupe {
 
@@ -82,10 +83,6 @@ struct FitResult {
   /// The batches that were left out; see FitOptions::on_invalid_sample.
   std::int64_t skipped_batches = 0;
   /// The samples for which the first kMostListed of them were left out.
-  struct SkippedSample {
-    std::int64_t sample;  ///< the row in the data set, or InvalidSample::kUnknown
-    std::string text;     ///< the error text
-  };
   static constexpr std::size_t kMostListed = 1'000;
   std::vector<SkippedSample> skipped_samples;
 };
@@ -180,6 +177,7 @@ class TrainingRun {
   bool in_run_ = false;       // true from the start of a run until its position is in the store
   std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
+  std::vector<std::int64_t> without_rows_;  // the steps of the run that were reported without rows
   std::optional<StepMetrics> not_finite_;  // the first step of the run that is not finite
   FitResult result_;
   std::function<void()> on_progress_;

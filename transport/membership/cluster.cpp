@@ -194,14 +194,13 @@ class JoinedCluster final : public Cluster {
     };
     membership_ = std::make_unique<Membership>(std::move(options), star("membership"));
     membership_->on_lost(on_lost_);
-    {
-      std::lock_guard lock(data_losses_mutex_);
-      watches_data_ = true;
-      for (const auto& [other, cause] : std::exchange(data_losses_, {})) membership_->link_failed(other, cause);
-    }
     agreement_ = std::make_unique<AgreementRound>(
         rank(), star("agreement"), options_.limit, [this] { return lost(); },
         [this](int other) { return gone(other) || membership_->expendable().contains(other); });
+    // The I/O thread uses membership_ from here on, so nothing below may throw: membership_ would be destroyed first.
+    std::lock_guard lock(data_losses_mutex_);
+    watches_data_ = true;
+    for (const auto& [other, cause] : std::exchange(data_losses_, {})) membership_->link_failed(other, cause);
   }
 
   // ---- Ranks that return or are gone, members, notices
@@ -247,8 +246,9 @@ class JoinedCluster final : public Cluster {
   /// A data connection has ended by itself. Membership, once it exists, makes the process at the other end lost.
   void note_data_loss(int other, const EndpointAddress& address, const FailurePtr& cause) {
     std::lock_guard lock(data_losses_mutex_);
-    if (!watches_data_) return data_losses_.emplace_back(other, cause), void();
-    if (members_.at(other).data.identity == address.identity) membership_->link_failed(other, cause);
+    if (!watches_data_)
+      data_losses_.emplace_back(other, cause);
+    else if (members_.at(other).data.identity == address.identity) membership_->link_failed(other, cause);
   }
 
   /// Ends every wait for process `other`, which is lost or gone: fails its links, and aborts the communicators that

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace troupe {
+
+class EpochProgress;
+struct Failure;
+
+/// A sample that cannot be used; see FitOptions::on_invalid_sample.
+struct SkippedSample {
+  std::int64_t sample;  ///< the row in the data set, or InvalidSample::kUnknown
+  std::string text;     ///< the error text, which names the row
+};
+
+/// Returns the sample that has caused the failure of a run. `without_rows` has the steps of the run that no replica has
+/// reported: if replicas do not share steps, one such step is that of the failure. With several the row is unknown.
+SkippedSample skipped_sample(const Failure& failure, const EpochProgress& progress,
+                             std::span<const std::int64_t> without_rows);
+
+}  // namespace troupe
