@@ -69,6 +69,10 @@ class Splitter {
       : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
     if (!options.whole_batches) expect_no_collectives();
+    if (forward_.has_output(names::kBatchWeight) && spec.optimizer.accumulated_steps() > 1)
+      throw Error("loss",
+                  "divides by the weights of a batch, which servers do not know, but the optimizer accumulates the "
+                  "gradients of several batches; divide by rows (MeanOver::rows), or use Mirrored");
     if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
     for (const auto id : trained_parameters(forward_, spec.optimizer))
       split_.parameters.push_back(described(forward_, id));
