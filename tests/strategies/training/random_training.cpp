@@ -67,7 +67,7 @@ ModelChoice draw_model(Draw& draw) {
 }
 
 LossChoice draw_loss(Draw& draw) {
-  LossChoice loss{.kind = draw.kind<LossKind>(6)};
+  LossChoice loss{.kind = draw.one_in(3) ? LossKind::softmax : draw.kind<LossKind>(6)};
   const bool labels = loss.kind == LossKind::softmax;
   loss.ignored = labels && draw.one_in(2);
   loss.class_weights = labels && draw.one_in(2);
