@@ -204,11 +204,12 @@ std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& opt
   return trained;
 }
 
-ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further) {
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further,
+                               Value loss) {
   std::vector<Value> parameters;
   for (const auto id : trained_parameters(forward.graph(), spec.optimizer)) parameters.push_back(forward.value(id));
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
-  const auto loss = forward.value(forward.graph().output(names::kLoss));
+  if (!loss.valid()) loss = forward.value(forward.graph().output(names::kLoss));
   ReplicaGradients replica;
   replica.loss_check = check_of(loss, spec.check_finite);
   auto all = parameters;

@@ -92,8 +92,9 @@ struct ReplicaGradients {
 };
 
 /// Adds to a forward graph the gradients of its loss with respect to the trained parameters and to the values
-/// `further`. Throws Error if there are neither.
-ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {});
+/// `further`. A valid `loss` takes the place of the loss. Throws Error if there are neither parameters nor `further`.
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {},
+                               Value loss = {});
 
 /// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; a NaN if one of
 /// them has a NaN or the loss is not finite. 0 if TrainingSpec::check_finite is false.

@@ -126,8 +126,10 @@ void make_acceptable(RandomTraining& training) {
     if (shards || (servers && model.row_sparse)) rule->clip_norm = {};
   }
   const bool accumulates = optimizer.accumulated > 1;
-  if (divides_by_weights(loss) && servers && (workers || accumulates)) loss.over_rows = true;
-  if (divides_by_weights(loss) && accumulates) loss.sum = false;
+  const auto worker_alone = [](const StrategyChoice& choice) { return on_servers(choice) && choice.replicas == 1; };
+  if (servers && workers && model.row_sparse) loss.over_rows = true;
+  if (accumulates && (local || worker_alone(training.first) || worker_alone(training.second))) loss.over_rows = true;
+  if (divides_by_weights(loss) && (accumulates || (servers && workers))) loss.sum = false;
 }
 
 void draw_rows(RandomTraining& training, Draw& draw) {
