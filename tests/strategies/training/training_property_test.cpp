@@ -124,7 +124,7 @@ class ComparedTraining {
 
 TEST_CASE("a random training agrees with double precision in every step", "[property]") {
   constexpr std::uint64_t kTrainings = 200;
-  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(kTrainings); ++seed) {
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + schedules(kTrainings); ++seed) {
     const auto training = well_conditioned_training(seed);
     INFO("seed " << seed << "\n" << training.text());
     try {
