@@ -15,11 +15,11 @@ constexpr const char* kLocalSgd = "local_sgd";
 /// Adds a local shard, the actor that holds a worker's copy of group `number` of the parameters, and updates it for
 /// `steps` steps between two exchanges with the servers. Also adds the state of the worker's optimizer to the plan.
 ActorId add_local(Plan& plan, const PlanRequest& request, const ParameterGroup& group, std::size_t number,
-                  const Replica& worker, std::int64_t steps) {
+                  const Replica& worker, std::int64_t steps, bool weighted) {
   // The suffix gives the worker's copies of parameters and optimizer state names of their own.
   const auto suffix = "/worker" + std::to_string(worker.number);
   const auto place = host_side(worker.place);
-  ReplicaUpdate update{update_graph(request.spec.optimizer, request.spec.seed, group.parameters, suffix), {}};
+  ReplicaUpdate update{update_graph(request.spec.optimizer, request.spec.seed, group.parameters, suffix, weighted), {}};
   for (const auto& parameter : group.parameters) update.parameters.push_back(parameter.name + suffix);
   add_state(plan, update.update, {}, place.device);
   const auto name = "local@" + std::to_string(worker.number) + "." + std::to_string(number);
@@ -47,6 +47,10 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
   const auto batches = add_batches(plan, request, kLocalSgd, workers);
   const SplitOptions split{.whole_batches = workers == 1};
   auto step = split_training(request.spec, request.data.fields(), on_servers(sharding_, servers_.size()), split);
+  if (step.weighted && request.spec.optimizer.accumulated_steps() > 1)
+    throw Error("loss",
+                "divides by the weights of a batch, of which each worker has a part, but the optimizer accumulates the "
+                "gradients of several batches; divide by rows (MeanOver::rows), or use Mirrored");
   for (auto& group : step.groups) group.update = update_graph(options_.outer, request.spec.seed, group.parameters);
   add_parameters(plan, step);
   const auto shards = add_shards(plan, step, servers_, {.rule = ConsistencyRule::synchronous(workers)}, true);
@@ -55,7 +59,7 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
     const auto worker = replica_at(w);
     std::vector<OutputRef> parameters;
     for (std::size_t g = 0; g < shards.size(); ++g) {
-      locals[g].push_back(add_local(plan, request, step.groups[g], g, worker, options_.local_steps));
+      locals[g].push_back(add_local(plan, request, step.groups[g], g, worker, options_.local_steps, step.weighted));
       parameters.push_back({locals[g].back(), 0});
     }
     const auto outputs = add_worker(plan, request, step, batches, parameters, worker);

@@ -22,7 +22,8 @@ struct LocalSgdOptions {
 /// A strategy in which each worker trains its own copy of the parameters with its part of every batch. After every
 /// `local_steps` steps the workers exchange parameters with the servers: the common parameters minus the mean of all
 /// copies, weighted by rows, are applied as a gradient to the common parameters, and every copy is set to the common
-/// parameters. An epoch ends with such an exchange, even after fewer steps. Source: S. Stich, Local SGD converges fast
+/// parameters. An epoch ends with such an exchange, even after fewer steps. A loss that divides by weights divides by
+/// those of a worker's rows. Source: S. Stich, Local SGD converges fast
 /// and communicates little, 2019.
 class LocalSgd : public Strategy {
  public:

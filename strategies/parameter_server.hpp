@@ -32,8 +32,9 @@ struct ServerOptions {
 /// A strategy whose parameters lie in shards on servers, in host memory. Workers request parameters before every step
 /// and send gradients. If every update takes the gradients of all workers (ConsistencyRule::quorum), each worker
 /// computes a part of every batch, and the results equal, bit for bit, those of a Mirrored strategy with as many
-/// replicas. If an update takes the gradients of fewer workers, each worker computes whole batches of its own, and gets
-/// the next batch as soon as it has room for one.
+/// replicas. With a loss that divides by weights the servers divide, so the results may differ in the last bits. If an
+/// update takes the gradients of fewer workers, each worker computes whole batches of its own, and gets the next batch
+/// as soon as it has room for one.
 class ParameterServer : public Strategy {
  public:
   /// Worker w runs at workers[w], and server i lies at servers[i]. Throws Error if there is no server, or `rule` is out

@@ -91,8 +91,7 @@ class ParameterUse {
     for (const auto& actor : plan_.actors) {
       for (const auto& input : actor.inputs)
         if (input.parameter) expect_known(actor, *input.parameter);
-      for (const auto& output : actor.outputs)
-        if (output.parameter) note_writer(actor, *output.parameter, {});
+      for (const auto& ref : updated_by(actor)) note_writer(actor, ref, {});
       for (const auto& held : actor.parameters) check_held(actor, held);
     }
     for (const auto& actor : plan_.actors) {
@@ -195,6 +194,14 @@ void check_names(const Plan& plan) {
 }
 
 }  // namespace
+
+std::vector<ParameterRef> updated_by(const PlanActor& actor) {
+  std::vector<ParameterRef> updated;
+  for (const auto& output : actor.outputs)
+    if (output.parameter && std::ranges::find(updated, *output.parameter) == updated.end())
+      updated.push_back(*output.parameter);
+  return updated;
+}
 
 bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
   return std::any_of(actor.inputs.begin(), actor.inputs.end(), [&](const PlanInput& input) {

@@ -1,8 +1,14 @@
 #pragma once
 
+#include <vector>
+
 #include "troupe/actors/plan/plan.hpp"
 
 namespace troupe {
+
+/// The parameters that an actor updates, each once. Several outputs may carry one parameter: one to the readers before
+/// the update of a step, one to the readers after it.
+std::vector<ParameterRef> updated_by(const PlanActor& actor);
 
 /// True if an input of the actor is an edge without initial tokens, so that a new tensor arrives every step.
 bool has_input_without_tokens(const Plan& plan, const PlanActor& actor);

@@ -1,6 +1,8 @@
 #include "troupe/actors/plan/lower.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
@@ -26,6 +28,7 @@ class Lowering {
       if (node.op->kind != OpKind::source && node.op->kind != OpKind::view) add_actor(node);
     // A reader of a parameter is connected to the update of the parameter, which comes later in the graph. So all
     // actors are added before any edge.
+    note_read_parameters();
     for (const auto& [node, actor] : actors_) connect(*node, actor);
     std::map<std::string, OutputRef> outputs;
     for (const auto& named : graph_.outputs()) outputs[named.name] = output_ref(named);
@@ -135,11 +138,33 @@ class Lowering {
     }
   }
 
+  static bool overwrites(const Node& node, std::size_t input) {
+    return node.op->kind == OpKind::update && input < node.outputs.size();
+  }
+
+  /// Notes the outputs of updates whose edges lead to readers of the parameter before the update.
+  void note_read_parameters() {
+    for (const auto& [node, actor] : actors_)
+      for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+        const auto update = updated_by_.find(graph_.root_of(node->inputs[i]));
+        if (update != updated_by_.end() && !overwrites(*node, i))
+          read_before_update_.emplace(update->second.actor, update->second.output);
+      }
+  }
+
+  /// Returns the edge to readers of a value in the step that computes it. If the edge of the output leads to readers of
+  /// the parameter before the update, the actor gets one more output of the parameter for the readers after the update.
+  EdgeId edge_in_step(const OutputRef& output) {
+    const std::pair key(output.actor, output.output);
+    if (!read_before_update_.contains(key)) return plan_.edge_of(output.actor, output.output, options_.capacity);
+    auto& outputs = plan_.actors[output.actor].outputs;
+    const auto after = after_update_.try_emplace(key, static_cast<std::int32_t>(outputs.size()));
+    if (after.second) outputs.push_back({kNone, outputs[output.output].info, outputs[output.output].parameter});
+    return plan_.edge_of(output.actor, after.first->second);
+  }
+
   void connect(const Node& node, ActorId actor) {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool in_place = node.op->kind == OpKind::update && i < node.outputs.size();
-      connect_input(actor, node.inputs[i], in_place);
-    }
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) connect_input(actor, node.inputs[i], overwrites(node, i));
     if (!has_input_without_tokens(plan_, plan_.actors[actor]) && !options_.inputs.empty())
       plan_.connect(step_feeder(), actor, options_.capacity);
   }
@@ -173,8 +198,7 @@ class Lowering {
     }
     const auto& output = output_of_[root];
     if (output.actor != kNone)
-      return plan_.connect(plan_.edge_of(output.actor, output.output, options_.capacity), actor, info,
-                           output.byte_offset + byte_offset);
+      return plan_.connect(edge_in_step(output), actor, info, output.byte_offset + byte_offset);
     const auto update = updated_by_.find(root);
     if (in_place || update == updated_by_.end()) {
       inputs.push_back({.info = info, .byte_offset = byte_offset, .parameter = ref_of(source)});
@@ -188,6 +212,10 @@ class Lowering {
   const LowerOptions& options_;
   std::vector<OutputRef> output_of_;  // by value; `actor` is kNone if no actor computes or sends the value
   std::map<ValueId, OutputRef> updated_by_;
+  // Outputs of updates, by actor and number: those whose parameters are read before the update, and for those that are
+  // read after the update, too, the number of the output for these readers.
+  std::set<std::pair<ActorId, std::int32_t>> read_before_update_;
+  std::map<std::pair<ActorId, std::int32_t>, std::int32_t> after_update_;
   std::vector<std::pair<const Node*, ActorId>> actors_;
 };
 

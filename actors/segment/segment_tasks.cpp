@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/segment/task_registry.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -61,8 +62,7 @@ void SegmentTasks::add(const Plan& plan, const PlanActor& actor, const TaskLayou
   entry.outputs = static_cast<std::uint32_t>(actor.outputs.size());
   entry.sends = layout.sends;
   if (const auto edge = edge_of_start(plan, actor); edge != kNone) entry.start = &starts_[edge];
-  for (const auto& output : actor.outputs)
-    if (output.parameter) entry.updates.push_back(context.store->counter(*output.parameter));
+  for (const auto& ref : updated_by(actor)) entry.updates.push_back(context.store->counter(ref));
 }
 
 std::size_t SegmentTasks::prepare(std::int64_t rows, Device device) {

@@ -76,12 +76,10 @@ bool ReplicaParameters::take_gradients() {
   return true;
 }
 
-/// Updates the parameters. A batch without rows changes no value, but counts as an update of parameters in the store,
-/// so that the copies of all replicas have the same number of updates.
+/// Updates the parameters. A batch without rows is a step that is not applied: it changes no value, but may end an
+/// update that accumulates gradients of several steps.
 void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
-  if (batch.rows == 0 && !parameters_in_store_) return;
   update_parameters([&] {
-    if (batch.rows == 0) return;
     update_.take_part(gradients, batch.rows, batch.global_rows);
     update_.apply(batch.step, batch.rows);
   });

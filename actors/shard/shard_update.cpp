@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -81,7 +82,8 @@ std::int64_t ShardUpdate::rows_of_change(const Tensor& gradients) {
 
 void ShardUpdate::take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows) {
   std::memcpy(gradients_.mutable_raw(), gradients.raw(), gradients_.bytes());
-  if (rows == global_rows) return;
+  if (rows == 0) gradients_.mutable_data<float>()[0] = std::numeric_limits<float>::infinity();
+  if (rows == global_rows || rows == 0) return;
   const auto weight = static_cast<float>(global_rows) / static_cast<float>(rows);
   for (auto& element : gradients_.mutable_data<float>()) element *= weight;
 }

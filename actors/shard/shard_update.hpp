@@ -54,7 +54,7 @@ class ShardUpdate {
   static std::int64_t rows_of_change(const Tensor& gradients);
   /// Sets gradients() from a block that `rows` of the `global_rows` rows of a batch have made. The block is already
   /// divided by `global_rows`, so it is multiplied by global_rows / rows: gradients() are those of the mean loss over
-  /// the `rows` rows, which must not be 0.
+  /// the `rows` rows. Without rows the magnitude becomes infinite, so that apply() makes a step that is not applied.
   void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share) const;

@@ -20,7 +20,7 @@ bool OpTask::fire(const Firing& firing) {
     kernel_ = *kernels_.find(rows_);
   }
   if (kernel_ != nullptr)
-    kernel_->run(firing.context, firing.inputs.first(call_.inputs.size()), firing.outputs);
+    kernel_->run(firing.context, firing.inputs.first(call_.inputs.size()), firing.outputs.first(call_.outputs.size()));
   else if (call_.op->kind != OpKind::update)
     fill_with_zeros(firing.context.stream, firing.outputs);
   return true;

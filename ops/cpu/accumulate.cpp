@@ -35,8 +35,9 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
-  return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 5}](
-                             Inputs in, Outputs out) {
+  const bool weighted = call.attributes.has("weighted");
+  const Condition condition{call.inputs.size() == (weighted ? 6 : 5)};
+  return function_kernel([steps = call.attributes.integer("steps"), weighted, condition](Inputs in, Outputs out) {
     const auto batch = BatchInfo::read(in[3]);
     auto* const sum = mutable_floats(out[0]);
     auto& rows = mutable_floats(out[1])[0];
@@ -46,7 +47,7 @@ std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
       rows = 0.0F;
     }
     if (condition.holds(in)) {
-      const auto rows_of_step = static_cast<float>(batch.global_rows);
+      const auto rows_of_step = weighted ? floats(in[4])[0] : static_cast<float>(batch.global_rows);
       mix(n, sum, 1.0F, floats(in[2]), rows_of_step);
       rows += rows_of_step;
     }
@@ -55,13 +56,12 @@ std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_average(const OpCall& call) {
-  return function_kernel([decay = call.attributes.number("decay"), condition = Condition{call.inputs.size() == 4}](
+  return function_kernel([decay = call.attributes.number("decay"), condition = Condition{call.inputs.size() == 5}](
                              Inputs in, Outputs out) {
-    if (!condition.holds(in)) return;
     auto& begun = mutable_floats(out[1])[0];
-    if (begun == 0.0F)
-      std::copy_n(floats(in[2]), out[0].elements(), mutable_floats(out[0]));
-    else
+    const bool updates = condition.holds(in);
+    if (updates || begun == 0.0F) std::copy_n(floats(in[3]), out[0].elements(), mutable_floats(out[0]));
+    if (updates)
       mix(out[0].elements(), mutable_floats(out[0]), static_cast<float>(decay), floats(in[2]),
           static_cast<float>(1.0 - decay));
     begun = 1.0F;

@@ -57,9 +57,10 @@ TROUPE_SIMD_CLONES void probabilities(std::int64_t n, float log_sum, float* x) {
 }
 
 /// Replaces the gradient dp of the probabilities p of one query by the gradient of its scores. `along` is the sum of p
-/// * dp over the keys, and `factor` the factor 1 / sqrt(D) in the scores.
+/// * dp over the keys, and `factor` the factor 1 / sqrt(D) in the scores. The gradient of a score whose probability is
+/// 0 is 0, even if dp is not finite.
 TROUPE_SIMD_CLONES void scores_grad(std::int64_t n, const float* p, float along, float factor, float* dp) {
-  for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] * (dp[i] - along) * factor;
+  for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] == 0.0F ? 0.0F : p[i] * (dp[i] - along) * factor;
 }
 
 TROUPE_SIMD_CLONES float dot(std::int64_t n, const float* a, const float* b) {
@@ -127,6 +128,28 @@ struct Attention {
     }
   }
 
+  /// Whether query `i` of a row attends to key `j`.
+  bool sees(std::int64_t row, const Tensor* mask, std::int64_t i, std::int64_t j) const {
+    if (causal && j > i) return false;
+    if (mask == nullptr) return true;
+    return elements<const std::uint8_t>(*mask)[((mask_of_rows ? row * queries : 0) + i) * keys + j] != 0;
+  }
+
+  /// Corrects y = w * x for the queries of a block, where w [block.queries(), block.seen] is 0 for the keys to which a
+  /// query does not attend: 0 times infinity is a NaN. Computes each element of y that is not finite again, without
+  /// these keys. x and y have `size` columns.
+  void leave_out_hidden_keys(const Block& block, const Tensor* mask, const float* w, Rows x, std::int64_t size,
+                             Rows y) const {
+    for (std::int64_t i = 0; i < block.queries(); ++i)
+      for (std::int64_t d = 0; d < size; ++d) {
+        auto& element = y.data[i * y.stride + d];
+        if (std::isfinite(element)) continue;
+        element = 0.0F;
+        for (std::int64_t j = 0; j < block.seen; ++j)
+          if (sees(block.row, mask, block.first + i, j)) element += w[i * block.seen + j] * x.data[j * x.stride + d];
+      }
+  }
+
   template <class Visit>
   void for_each_block(Visit visit) const {
     for (std::int64_t row = 0; row < rows; ++row)
@@ -149,13 +172,15 @@ class AttentionKernel final : public Kernel {
   void run(const KernelContext& context, Inputs in, Outputs out) override {
     onednn_engine();
     auto* s = reinterpret_cast<float*>(context.scratch);
+    const auto* mask = a_.has_mask ? &in[3] : nullptr;
     a_.for_each_block([&](const Block& block) {
       auto* log_sums = a_.log_sums(out[1], block);
+      const auto values = a_.matrix(in[2], block), y = a_.matrix(out[0], block, block.first);
       a_.scores(block, in[0], in[1], s);
-      a_.for_each_query(block, a_.has_mask ? &in[3] : nullptr, s,
+      a_.for_each_query(block, mask, s,
                         [&](auto i, float* scores, auto count) { log_sums[i] = softmax_row(count, scores); });
-      multiply(block.queries(), a_.value_size, block.seen, 1.0F, 'N', {s, block.seen}, 'N', a_.matrix(in[2], block),
-               0.0F, a_.matrix(out[0], block, block.first));
+      multiply(block.queries(), a_.value_size, block.seen, 1.0F, 'N', {s, block.seen}, 'N', values, 0.0F, y);
+      a_.leave_out_hidden_keys(block, mask, s, values, a_.value_size, y);
     });
   }
 
@@ -203,8 +228,9 @@ class AttentionGradKernel final : public Kernel {
 
   void accumulate(Inputs in, Outputs out, const Block& block, float* p, float* ds) const {
     const auto seen = block.seen, count = block.queries();
-    multiply(count, a_.key_size, seen, 1.0F, 'N', {ds, seen}, 'N', a_.matrix(in[2], block), 0.0F,
-             a_.matrix(out[0], block, block.first));
+    const auto keys = a_.matrix(in[2], block), dq = a_.matrix(out[0], block, block.first);
+    multiply(count, a_.key_size, seen, 1.0F, 'N', {ds, seen}, 'N', keys, 0.0F, dq);
+    a_.leave_out_hidden_keys(block, a_.has_mask ? &in[6] : nullptr, ds, keys, a_.key_size, dq);
     multiply(seen, a_.key_size, count, 1.0F, 'T', {ds, seen}, 'N', a_.matrix(in[1], block, block.first), 1.0F,
              a_.matrix(out[1], block));
     multiply(seen, a_.value_size, count, 1.0F, 'T', {p, seen}, 'N', a_.matrix(in[0], block, block.first), 1.0F,

@@ -21,8 +21,8 @@ Value attention(Value queries, Value keys, Value values, AttentionOptions option
 /// Attention with a mask. The other inputs and the result are those of attention() without a mask. The mask must be
 /// uint8 [T, S], which holds for all rows of the batch, or uint8 [B, T, S]. Query t attends to key s only if element
 /// [t, s] of the mask is not 0 and, with `causal`, s is at most t. The result of a query that attends to no key is
-/// zero. Keys and values must be finite even where no query attends to them, because their weight 0 times infinity is
-/// NaN, as in the products of PyTorch.
+/// zero. Keys and values to which a query does not attend may be infinite or NaN: they change neither the result of the
+/// query nor its gradient. The gradients of keys and values need finite queries.
 Value attention(Value queries, Value keys, Value values, Value mask, AttentionOptions options);
 
 }  // namespace troupe

@@ -1,7 +1,10 @@
 #include "troupe/ops/nn/optimizer.hpp"
 
+#include <map>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/math.hpp"
 
 namespace troupe {
@@ -37,29 +40,33 @@ std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   return {inputs[0], kScalar};
 }
 
-/// The shape rule of accumulate. Inputs: a sum, its rows, a float32 scalar, a gradient, the batch info, and optionally
-/// a flag, a float32 scalar. Attribute: steps, the number of steps of an update. Outputs: the sum and its rows, which
-/// the op overwrites. The first step of an update clears both. If the flag is absent or above 0, the gradient times the
-/// rows of the whole batch is added to the sum, and these rows to its rows. The last step divides the sum by its rows,
-/// so that it becomes the mean gradient of all rows.
+/// The shape rule of accumulate. Inputs: a sum, its rows, a float32 scalar, a gradient, the batch info, the weight of
+/// the batch, a float32 scalar, if the attribute `weighted` is set, and optionally a flag, a float32 scalar.
+/// Attributes: steps, the number of steps of an update, and weighted. Outputs: the sum and its rows, which the op
+/// overwrites. The first step of an update clears both. If the flag is absent or above 0, the gradient times the rows
+/// of the whole batch is added to the sum, and these rows to its rows. The last step divides the sum by its rows, so
+/// that it becomes the mean gradient of all rows. With `weighted` the weight of the batch takes the place of its rows.
 std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
-  inputs.expect_count(4, 5);
+  const std::size_t flag = inputs.attributes.has("weighted") ? 5 : 4;
+  inputs.expect_count(flag, flag + 1);
   if (!(inputs[0] == inputs[2])) inputs.refuse("sum and gradient must have the same shape and dtype");
   inputs.expect_info(1, kScalar, "the accumulated rows");
   inputs.expect_batch_info(3);
-  if (inputs.size() == 5) inputs.expect_info(4, kScalar, "the flag");
+  for (std::size_t i = 4; i < inputs.size(); ++i) inputs.expect_info(i, kScalar, "the weight or flag");
   if (inputs.attributes.integer("steps") < 1) inputs.refuse("needs at least one step");
   return {inputs[0], kScalar};
 }
 
-/// The shape rule of average. Inputs: the average, a float32 scalar that is 0 until the first update, the parameter,
-/// and optionally a flag, a float32 scalar. Attribute: decay. Outputs: the average and the first scalar, which the op
-/// overwrites if the flag is absent or above 0.
+/// The shape rule of average. Inputs: the average; a float32 scalar that is 0 until the first step; the parameter after
+/// the step; the average before the step, or, in the first step, the parameter before the step; and optionally a flag,
+/// a float32 scalar. Attribute: decay. Outputs: the average and the first scalar, which becomes 1. The op overwrites
+/// the average if the flag is absent or above 0, and in the first step.
 std::vector<TensorInfo> infer_average(const OpInputs& inputs) {
-  inputs.expect_count(3, 4);
-  if (!(inputs[0] == inputs[2])) inputs.refuse("average and parameter must have the same shape and dtype");
+  inputs.expect_count(4, 5);
+  for (const std::size_t i : {2, 3})
+    if (!(inputs[0] == inputs[i])) inputs.refuse("average and parameter must have the same shape and dtype");
   inputs.expect_info(1, kScalar, "the mark that it has begun");
-  if (inputs.size() == 4) inputs.expect_info(3, kScalar, "the flag");
+  if (inputs.size() == 5) inputs.expect_info(4, kScalar, "the flag");
   return {inputs[0], kScalar};
 }
 
@@ -74,6 +81,46 @@ std::vector<Value> with_flag(std::vector<Value> inputs, Value flag) {
 
 Value state_of(Value parameter, const char* state) {
   return parameter.builder().state(name_of(parameter) + "/" + state, parameter.shape(), Initializer::zeros());
+}
+
+/// The values of parameters after a step: for each parameter that an update overwrites, the result of the update.
+std::map<ValueId, ValueId> values_after_step(const Graph& graph) {
+  std::map<ValueId, ValueId> after;
+  for (const auto& node : graph.nodes())
+    for (std::size_t i = 0; node.op->kind == OpKind::update && i < node.outputs.size(); ++i)
+      after[node.inputs[i]] = node.outputs[i];
+  return after;
+}
+
+/// The values of the averages, and the marks that they have begun; see infer_average().
+struct Averages {
+  std::vector<Value> states, begun, before;
+};
+
+/// Adds the states of the averages of the parameters. Must be called before the updates are added.
+Averages averages_before_step(std::span<const Value> parameters) {
+  Averages averages;
+  for (const auto& parameter : parameters) {
+    auto& builder = parameter.builder();
+    averages.states.push_back(state_of(parameter, "average"));
+    averages.begun.push_back(builder.state(name_of(parameter) + "/average_begun", {}, Initializer::zeros()));
+    const auto is_first = equal(averages.begun.back(), builder.constant(Tensor::scalar(0.0F)));
+    averages.before.push_back(where(is_first, parameter, averages.states.back()));
+  }
+  return averages;
+}
+
+/// Adds the updates of the averages. Must be called after the updates of the parameters have been added.
+void update_averages(const Averages& averages, std::span<const Value> parameters, double decay, Value apply_if) {
+  if (parameters.empty()) return;
+  auto& builder = parameters.front().builder();
+  const auto after = values_after_step(builder.graph());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto updated = after.find(parameters[i].id());
+    const auto value = updated != after.end() ? builder.value(updated->second) : parameters[i];
+    builder.apply(kAverage, with_flag({averages.states[i], averages.begun[i], value, averages.before[i]}, apply_if),
+                  {{"decay", decay}});
+  }
 }
 
 }  // namespace
@@ -159,38 +206,32 @@ bool Optimizer::trains(const std::string& name) const {
 }
 
 void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
-                      Value apply_if) const {
+                      Value apply_if, Value batch_weight) const {
   auto& builder = batch_info.builder();
   GraphBuilder::Scope scope(builder, "optimizer");
-  if (accumulated_ == 1) {
-    average(parameters, apply_if);
-    return update_all(parameters, gradients, batch_info, apply_if);
-  }
+  if (accumulated_ == 1) return update_and_average(parameters, gradients, batch_info, apply_if);
   const Attributes attributes{{"steps", accumulated_}};
   std::vector<Value> means;
   Value rows;  // the same number for all parameters
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto rows_of_sum = builder.state(name_of(parameters[i]) + "/accumulated_rows", {}, Initializer::zeros());
-    const auto accumulated = builder.apply(
-        kAccumulate,
-        with_flag({state_of(parameters[i], "accumulated"), rows_of_sum, gradients[i], batch_info}, apply_if),
-        attributes);
+    std::vector<Value> inputs{state_of(parameters[i], "accumulated"), rows_of_sum, gradients[i], batch_info};
+    if (batch_weight.valid()) inputs.push_back(batch_weight);
+    const auto accumulated = builder.apply(kAccumulate, with_flag(std::move(inputs), apply_if),
+                                           batch_weight.valid() ? attributes.with("weighted", true) : attributes);
     means.push_back(accumulated[0]);
     rows = accumulated[1];
   }
   const auto update = builder.apply(kAccumulation, {batch_info, rows}, attributes);
-  average(parameters, update[1]);
-  update_all(parameters, means, update[0], update[1]);
+  update_and_average(parameters, means, update[0], update[1]);
 }
 
-void Optimizer::average(std::span<const Value> parameters, Value apply_if) const {
-  if (!averaging_) return;
-  for (const auto& parameter : parameters) {
-    auto& builder = parameter.builder();
-    const auto begun = builder.state(name_of(parameter) + "/average_begun", {}, Initializer::zeros());
-    builder.apply(kAverage, with_flag({state_of(parameter, "average"), begun, parameter}, apply_if),
-                  {{"decay", *averaging_}});
-  }
+void Optimizer::update_and_average(std::span<const Value> parameters, std::span<const Value> gradients,
+                                   Value batch_info, Value apply_if) const {
+  if (!averaging_) return update_all(parameters, gradients, batch_info, apply_if);
+  const auto averages = averages_before_step(parameters);
+  update_all(parameters, gradients, batch_info, apply_if);
+  update_averages(averages, parameters, *averaging_, apply_if);
 }
 
 void Optimizer::update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,

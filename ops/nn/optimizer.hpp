@@ -31,15 +31,16 @@ class Optimizer {
   /// groups accept belongs to the group that was added first.
   Optimizer frozen(ParameterFilter group) const;
   /// Averages the gradients of `steps` steps for one update, so that `steps` micro-batches count as one batch: all rows
-  /// weigh the same, even if the micro-batches have different sizes. Schedules then count updates, not steps. A step
+  /// weigh the same, even if the micro-batches have different sizes, and a loss that divides by weights divides by the
+  /// weights of all micro-batches. Schedules then count updates, not steps. A step
   /// that `apply_if` excludes (see apply()), such as one whose loss is not finite, adds nothing to the average; an
   /// update without rows is skipped. A fit that ends before the last step of an update keeps the sum, and the next fit
   /// adds to it; see FitResult::accumulated_steps. Throws Error if `steps` is below 1.
   Optimizer accumulating(std::int64_t steps) const;
   std::int64_t accumulated_steps() const { return accumulated_; }
-  /// Keeps a moving average of every parameter as the state `NAME/average`. Each update multiplies the average by
-  /// `decay` and adds (1 - decay) times the value that the parameter has before the update. The first update sets the
-  /// average to that value. Throws Error if `decay` is not in [0, 1).
+  /// Keeps a moving average of every parameter as the state `NAME/average`. The average begins with the value that the
+  /// parameter has before its first step. Each update multiplies the average by `decay` and adds (1 - decay) times the
+  /// updated parameter. Throws Error if `decay` is not in [0, 1).
   Optimizer averaging(double decay) const;
 
   /// Returns the optimizer for a graph whose parameters have other names than the filters of the groups expect.
@@ -57,9 +58,11 @@ class Optimizer {
   /// Adds the ops of the schedule, the clipping and the updates of all parameters to the graph. `apply_if` is a float32
   /// scalar on the device, such as the result of all_finite: unless it is above 0, parameters and states keep their
   /// values, except that the first step of an update always clears the accumulated gradients. With an invalid
-  /// `apply_if` every step updates. Throws Error if an option of the rule is out of range.
-  void apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
-             Value apply_if = {}) const;
+  /// `apply_if` every step updates. `batch_weight`, a float32 scalar, is the number by which the loss of the whole
+  /// batch divides, and so the weight of the batch in an update of several steps; if invalid, it is the number of rows.
+  /// Throws Error if an option of the rule is out of range.
+  void apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info, Value apply_if = {},
+             Value batch_weight = {}) const;
 
  private:
   /// A filter and the optimizer of the parameters that it accepts, except those that an earlier group accepts.
@@ -68,7 +71,8 @@ class Optimizer {
     std::vector<Optimizer> optimizer;  // one element; none if the group is frozen
   };
   const Group* group_of(const std::string& name) const;
-  void average(std::span<const Value> parameters, Value apply_if) const;
+  void update_and_average(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
+                          Value apply_if) const;
   void update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
                   Value apply_if) const;
 

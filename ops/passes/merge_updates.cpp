@@ -63,23 +63,24 @@ class UpdateMerger {
   const Node& node(int i) const { return graph_.nodes()[i]; }
 
   /// True if the op of an update has a merged form, the parameter is not row-sparse (one whose update skips rows with a
-  /// zero gradient), nothing reads the values that the update computes, and no update overwrites the gradient or a
+  /// zero gradient), the values that the update computes are no outputs, and no update overwrites the gradient or a
   /// shared input of this one.
   bool can_be_merged(const Node& update) const {
     if (merged_op_of(*update.op) == nullptr || update.attributes.has(kRowSparse)) return false;
-    const auto unread = [&](ValueId value) { return uses_.readers_of(value).empty() && !uses_.is_output(value); };
+    const auto stays_inside = [&](ValueId value) { return !uses_.is_output(value); };
     const auto unchanged = [&](ValueId value) { return uses_.overwritten_by(value) < 0; };
-    return std::ranges::all_of(update.outputs, unread) && unchanged(gradient_of(update)) &&
+    return std::ranges::all_of(update.outputs, stays_inside) && unchanged(gradient_of(update)) &&
            std::ranges::all_of(shared_of(update), unchanged);
   }
 
   /// True if the members of a group can be computed at the place of a later update: no node between the last member and
-  /// that update reads a value that a member overwrites.
+  /// that update reads a value that a member overwrites or computes.
   bool can_wait(std::size_t group, int update) const {
     for (int i = groups_[group].back() + 1; i < update; ++i)
       for (auto input : node(i).inputs) {
         const auto overwriter = uses_.overwritten_by(input);
         if (overwriter >= 0 && overwriter < i && group_of_[overwriter] == group) return false;
+        if (group_of_[graph_.values()[input].node] == group) return false;
       }
     return true;
   }

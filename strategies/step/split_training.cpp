@@ -68,11 +68,17 @@ class Splitter {
   Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
       : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
+    split_.weighted = !options.whole_batches && forward_.has_output(names::loss_weight(0));
     if (!options.whole_batches) expect_no_collectives();
+    if (!split_.weighted && forward_.has_output(names::kBatchWeight) && spec.optimizer.accumulated_steps() > 1)
+      throw Error("loss",
+                  "divides by the weights of a batch, which servers do not know, but the optimizer accumulates the "
+                  "gradients of several batches; divide by rows (MeanOver::rows), or use Mirrored");
     if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
     for (const auto id : trained_parameters(forward_, spec.optimizer))
       split_.parameters.push_back(described(forward_, id));
     split_.indices = index_graph(forward_, looked_up_);
+    if (!options.whole_batches) expect_weights_travel();
   }
 
   SplitTraining run(const PlaceParameters& place) {
@@ -81,7 +87,7 @@ class Splitter {
     for (const auto id : builder.graph().sources(kInput))
       for (const auto& parameter : looked_up_)
         if (builder.graph().producer(id).name == names::rows_of(parameter.name)) rows.push_back(builder.value(id));
-    const auto replica = add_gradients(builder, spec_, rows);
+    const auto replica = add_gradients(builder, spec_, rows, loss_of_worker(builder));
     magnitude_ = magnitude_of(replica, spec_);
     auto parameters = parameters_of(replica);
     placed_ = place(parameters);
@@ -89,7 +95,8 @@ class Splitter {
     add_groups(replica, parameters);
     if (hook_ != nullptr) encode_groups();
     for (std::size_t g = 0; g < blocks_.size(); ++g) {
-      blocks_[g].insert(blocks_[g].begin(), hook_ != nullptr ? not_finite(blocks_[g].front().dtype()) : magnitude_);
+      blocks_[g].insert(blocks_[g].begin(),
+                        hook_ != nullptr ? not_finite(blocks_[g].front().dtype()) : head_of_block(builder));
       builder.output(names::gradients_of(g), hook_ != nullptr ? concat(blocks_[g], 0) : pack(blocks_[g]));
     }
     builder.output(names::kMagnitude, magnitude_);
@@ -109,13 +116,36 @@ class Splitter {
         throw Error("strategy", "the model updates '" + name + "' itself, which servers do not support");
   }
 
+  /// Throws Error if a loss divides by weights that do not travel with the gradients: those of several means, or with
+  /// gradients that a hook encodes or of looked-up rows.
+  void expect_weights_travel() const {
+    const bool one_mean = split_.weighted && !forward_.has_output(names::loss_sum(1));
+    if (!forward_.has_output(names::loss_sum(0)) || (one_mean && hook_ == nullptr && looked_up_.empty())) return;
+    throw Error("loss",
+                "divides by the weights of a whole batch, of which each worker has a part, and is a sum of losses, or "
+                "has a hook or looked-up rows on its way; divide by rows (MeanOver::rows), or use Mirrored or an "
+                "asynchronous parameter server");
+  }
+
+  /// The sum of the weighted losses of a worker, if the servers divide by the weights of all workers. Else the invalid
+  /// Value.
+  Value loss_of_worker(GraphBuilder& builder) const {
+    return split_.weighted ? builder.value(builder.graph().output(names::loss_sum(0))) : Value{};
+  }
+
+  /// The magnitude, with which a block begins, and the sum of the worker's weights if the servers divide by it.
+  Value head_of_block(GraphBuilder& builder) const {
+    if (!split_.weighted) return magnitude_;
+    const auto weight = builder.value(builder.graph().output(names::loss_weight(0)));
+    return concat({reshape(magnitude_, {1}), reshape(weight, {1})}, 0);
+  }
+
   void expect_no_collectives() const {
-    if (forward_.has_output(names::loss_sum(0)))
-      throw Error("loss",
-                  "divides by the weights of a whole batch, of which each worker has a part; divide by rows "
-                  "(MeanOver::rows), or use Mirrored or an asynchronous parameter server");
+    const auto* sum_of_weights = forward_.has_output(names::kBatchWeight)
+                                     ? &forward_.producer(forward_.root_of(forward_.output(names::kBatchWeight)))
+                                     : nullptr;
     for (const auto& node : forward_.nodes())
-      if (node.op->kind == OpKind::collective)
+      if (node.op->kind == OpKind::collective && &node != sum_of_weights)
         throw Error("strategy", "the model needs values of all replicas ('" + node.name +
                                     "'), which workers of servers do not exchange");
     expect_rows_apart(forward_);
@@ -148,7 +178,7 @@ class Splitter {
                                        group.parameters.back().info.shape)
                              : replica.gradients[i]);
       }
-      group.update = update_graph(spec_.optimizer, spec_.seed, group.parameters);
+      group.update = update_graph(spec_.optimizer, spec_.seed, group.parameters, {}, split_.weighted);
     }
   }
 

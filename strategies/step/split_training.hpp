@@ -34,10 +34,12 @@ struct TrainedParameter {
 TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows);
 
 /// Returns the graph in which an optimizer updates `parameters` from a block of gradients; see ShardUpdate. The suffix
-/// is appended to the names of the parameters, and so becomes part of the names of the optimizer's state. Throws Error
-/// if the optimizer needs whole parameters, as LAMB does, and `parameters` has a part of one.
+/// is appended to the names of the parameters, and so becomes part of the names of the optimizer's state. With
+/// `weighted` the element of the block after the magnitude is the number by which the update divides the gradients; see
+/// SplitTraining::weighted. Throws Error if the optimizer needs whole parameters, as LAMB does, and `parameters` has a
+/// part of one.
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
-                   const std::string& suffix = {});
+                   const std::string& suffix = {}, bool weighted = false);
 
 /// A parameter, or a state of the optimizer, that an update changes: the stored value, and the rows of it that the
 /// update has.
@@ -100,6 +102,9 @@ struct SplitTraining {
   std::vector<ParameterRows> looked_up;
   /// The graph that computes the indices of the rows that are looked up, with the outputs indices_of().
   Graph indices;
+  /// True: the loss divides by the weights of a batch, of which each worker has a part. The gradients in a block are
+  /// those of the sum of the weighted losses, and the element after the magnitude is the sum of the weights.
+  bool weighted = false;
 
   /// The number of shards: one for each group, and one for each part of each parameter in looked_up.
   std::size_t shards() const;
@@ -137,6 +142,7 @@ struct SplitOptions {
   /// Encodes the gradients of the groups. Null: workers send float32 gradients.
   const GradientHook* hook = nullptr;
   /// True: a worker computes whole batches, not its part of each batch, so that values of all replicas are its own.
+  /// False is possible for a loss that divides by weights if it is one mean, without a hook and without looked-up rows.
   bool whole_batches = false;
 };
 

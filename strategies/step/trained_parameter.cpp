@@ -3,6 +3,9 @@
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/strategies/step/split_training.hpp"
@@ -43,13 +46,19 @@ TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows) {
 }
 
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
-                   const std::string& suffix) {
+                   const std::string& suffix, bool weighted) {
   GraphBuilder builder({.training = true, .seed = seed});
   // The block of gradients begins with the magnitude; see ShardUpdate.
   std::vector<TensorInfo> infos{{Shape{}, DType::float32}};
   for (const auto& parameter : parameters) infos.push_back(parameter.info);
   const auto offsets = pack_offsets(infos);
   const auto block = builder.input(ShardUpdate::kGradients, Shape{offsets.back()});
+  Value weight, divisor;
+  if (weighted) {
+    const auto zero = builder.constant(Tensor::scalar(0.0F)), one = builder.constant(Tensor::scalar(1.0F));
+    weight = view_at(block, 1, {});
+    divisor = where(equal(weight, zero), one, weight);
+  }
   std::vector<Value> targets, gradients;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& parameter = parameters[i];
@@ -57,14 +66,15 @@ Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::ve
     node.trainable = true;
     if (parameter.row_sparse) node.attributes = node.attributes.with(kRowSparse, true);
     targets.push_back(builder.copy_source(node, parameter.info));
-    gradients.push_back(view_at(block, offsets[i + 1], parameter.info.shape));
+    const auto gradient = view_at(block, offsets[i + 1], parameter.info.shape);
+    gradients.push_back(weighted ? div(gradient, divisor) : gradient);
   }
   const auto name_of_whole = [&](const std::string& name) {
     const auto* owner = owner_of(name, parameters);
     return owner != nullptr && owner->part_of ? owner->part_of->parameter : owner != nullptr ? owner->name : name;
   };
   const auto apply_if = step_is_finite(view_at(block, 0, {}));
-  optimizer.renamed(name_of_whole).apply(targets, gradients, builder.batch_info(), apply_if);
+  optimizer.renamed(name_of_whole).apply(targets, gradients, builder.batch_info(), apply_if, weight);
   auto update = eliminate_dead_code(std::move(builder).build());
   expect_row_by_row(update, parameters);
   return update;

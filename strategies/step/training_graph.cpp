@@ -38,23 +38,28 @@ std::vector<LossMean> means_of_loss(const TrainingSpec& spec, const Outputs& out
   return means;
 }
 
-/// Throws Error if the optimizer accumulates gradients and a mean divides by the weights of a batch: an update of
-/// several batches would have to divide by the weights of all of them.
-void expect_weights_of_one_batch(const TrainingSpec& spec, const std::vector<LossMean>& means) {
+bool accumulates_weighted_loss(const TrainingSpec& spec, const std::vector<LossMean>& means) {
   const bool weighted = std::ranges::any_of(means, [](const auto& mean) { return mean.weights.valid(); });
-  if (weighted && spec.optimizer.accumulated_steps() > 1)
+  return weighted && spec.optimizer.accumulated_steps() > 1;
+}
+
+/// Throws Error if the optimizer accumulates gradients of a sum of means that divide by different numbers: no weight of
+/// a batch would make the sum of several batches right.
+void expect_one_divisor(const TrainingSpec& spec, const std::vector<LossMean>& means) {
+  if (means.size() > 1 && accumulates_weighted_loss(spec, means))
     throw Error("loss",
-                "divides by the weights of a batch, but the optimizer accumulates the gradients of several "
-                "batches; divide by rows (MeanOver::rows), or do not accumulate");
+                "is a sum of losses that divide by different weights, but the optimizer accumulates the gradients of "
+                "several batches; divide by rows (MeanOver::rows), or do not accumulate");
 }
 
 /// Returns the share of this replica in the loss of the batch: the sum of its losses divided by the sum of the weights
-/// of all replicas, for every mean.
+/// of all replicas, for every mean. The sum of the weights of the first mean becomes an output.
 Value share_of_weighted_loss(const std::vector<LossMean>& means, GraphBuilder& builder) {
   std::vector<Value> weights;
   for (const auto& mean : means)
     if (mean.weights.valid()) weights.push_back(sum_of_all(mean.weights));
   const auto totals = unpacked(all_reduce(pack(weights)), weights);
+  builder.output(names::kBatchWeight, totals.front());
   const auto zero = builder.constant(Tensor::scalar(0.0F)), one = builder.constant(Tensor::scalar(1.0F));
   Value share;
   std::size_t weighted = 0;
@@ -161,7 +166,7 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
   const auto outputs = apply_model(spec, inputs);
   GraphBuilder::Scope scope(builder, "loss");
   const auto means = means_of_loss(spec, outputs, inputs);
-  if (purpose == Purpose::training) expect_weights_of_one_batch(spec, means);
+  if (purpose == Purpose::training) expect_one_divisor(spec, means);
   add_loss(means, builder, purpose);
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
   if (purpose == Purpose::training) spec.optimizer.expect_members(names_of_parameters(builder.graph()));
@@ -199,11 +204,12 @@ std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& opt
   return trained;
 }
 
-ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further) {
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further,
+                               Value loss) {
   std::vector<Value> parameters;
   for (const auto id : trained_parameters(forward.graph(), spec.optimizer)) parameters.push_back(forward.value(id));
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
-  const auto loss = forward.value(forward.graph().output(names::kLoss));
+  if (!loss.valid()) loss = forward.value(forward.graph().output(names::kLoss));
   ReplicaGradients replica;
   replica.loss_check = check_of(loss, spec.check_finite);
   auto all = parameters;
@@ -248,7 +254,10 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
     expect_all_checked(builder.graph(), reduced[0], replica.gradients);
     apply_if = step_is_finite(reduced[0]);
   }
-  spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
+  Value batch_weight;
+  if (builder.graph().has_output(names::kBatchWeight))
+    batch_weight = builder.value(builder.graph().output(names::kBatchWeight));
+  spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if, batch_weight);
   assign_next_values(builder, apply_if);
   // 1 if the step is applied, else 1 / sqrt(0), which is infinite.
   builder.output(names::kMagnitude, rsqrt(apply_if));

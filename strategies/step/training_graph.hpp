@@ -36,6 +36,9 @@ inline constexpr const char* kLoss = "loss";
 /// The output of a training graph by which a replica reports whether a step is applied: the sum of the output over all
 /// replicas is at most kLargestSum if the step is applied.
 inline constexpr const char* kMagnitude = "magnitude";
+/// The output of a training graph for the sum of the weights of the first mean that divides by weights, over all
+/// replicas.
+inline constexpr const char* kBatchWeight = "loss/batch_weight";
 /// Names of the outputs for the sum of the losses and the sum of the weights of mean number `mean` of a loss that
 /// divides by weights (LossMean). A mean that divides by rows has no sum of weights.
 inline std::string loss_sum(std::size_t mean) {
@@ -89,8 +92,9 @@ struct ReplicaGradients {
 };
 
 /// Adds to a forward graph the gradients of its loss with respect to the trained parameters and to the values
-/// `further`. Throws Error if there are neither.
-ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {});
+/// `further`. A valid `loss` takes the place of the loss. Throws Error if there are neither parameters nor `further`.
+ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {},
+                               Value loss = {});
 
 /// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; a NaN if one of
 /// them has a NaN or the loss is not finite. 0 if TrainingSpec::check_finite is false.

@@ -50,7 +50,7 @@ Outputs model(const Inputs& in) {
 
 Value loss(const Outputs& outputs, const Inputs& in) {
   const auto falling = reshape(reduce_sum(outputs["sum"], std::vector<std::int64_t>{1}), {kBatch}) * -1.0F;
-  return falling + softmax_cross_entropy(outputs["logits"], in["label"]).losses;
+  return falling + softmax_cross_entropy(outputs["logits"], in["label"]).loss;
 }
 
 /// The batches that have arrived and that the training may still need.

@@ -32,54 +32,61 @@ struct CountSteps {
   }
 };
 
-/// Adds the rows of a step to those of the sum, unless `flag` forbids it. The first step of an update starts the sum
+/// A step of an update of `steps` steps. It weighs as much as `weight`, or as its rows if `weight` is null.
+struct AccumulatedStep {
+  std::int64_t steps;
+  const float* flag;
+  const BatchInfo* info;
+  const float* weight;
+  __device__ bool is_first() const { return info->step % steps == 0; }
+  __device__ bool is_last() const { return info->step % steps == steps - 1; }
+  __device__ float rows() const { return weight != nullptr ? *weight : static_cast<float>(info->global_rows); }
+};
+/// Adds the rows of a step to those of the sum, unless the flag forbids it. The first step of an update starts the sum
 /// from zero, even if its own gradient is not added.
 struct AccumulateRows {
-  std::int64_t steps;
-  const float* flag;
-  const BatchInfo* info;
+  AccumulatedStep step;
   float* rows;
   __device__ void operator()(std::int64_t) const {
-    const float before = info->step % steps == 0 ? 0.0F : *rows;
-    *rows = goes_ahead(flag) ? before + static_cast<float>(info->global_rows) : before;
+    const float before = step.is_first() ? 0.0F : *rows;
+    *rows = goes_ahead(step.flag) ? before + step.rows() : before;
   }
 };
-/// Adds the gradient of an element, times the rows of the step, to its sum over the steps of an update, unless `flag`
-/// forbids it. The last step of an update divides the sum by `rows`. Must be launched after AccumulateRows.
+/// Adds the gradient of an element, times the rows of the step, to its sum over the steps of an update, unless the
+/// flag forbids it. The last step of an update divides the sum by `rows`. Must be launched after AccumulateRows.
 struct Accumulate {
-  std::int64_t steps;
-  const float* flag;
-  const BatchInfo* info;
+  AccumulatedStep step;
   const float* gradient;
   const float* rows;
   float* sum;
   __device__ void operator()(std::int64_t i) const {
-    float next = info->step % steps == 0 ? 0.0F : sum[i];
-    if (goes_ahead(flag)) next += static_cast<float>(info->global_rows) * gradient[i];
-    sum[i] = info->step % steps == steps - 1 && *rows > 0.0F ? next / *rows : next;
+    float next = step.is_first() ? 0.0F : sum[i];
+    if (goes_ahead(step.flag)) next += step.rows() * gradient[i];
+    sum[i] = step.is_last() && *rows > 0.0F ? next / *rows : next;
   }
 };
 
-/// Updates an element of an exponential moving average to keep * average + add * x, unless `flag` forbids it. The first
-/// update copies x.
+/// Updates an element of an exponential moving average to keep * before + add * x. If `flag` forbids it, an average
+/// that has not begun gets the value `before`, and another one keeps its value.
 struct Average {
   const float* flag;
   const float* begun;
   const float* x;
+  const float* before;
   float* average;
   float keep, add;
   __device__ void operator()(std::int64_t i) const {
-    if (goes_ahead(flag)) average[i] = *begun == 0.0F ? x[i] : keep * average[i] + add * x[i];
+    if (goes_ahead(flag))
+      average[i] = keep * before[i] + add * x[i];
+    else if (*begun == 0.0F)
+      average[i] = before[i];
   }
 };
-/// Sets `begun` to 1, which records that the average has begun, unless `flag` forbids it. Must be launched after
-/// Average, whose threads read `begun`.
+/// Sets `begun` to 1, which records that the average has begun. Must be launched after Average, whose threads read
+/// `begun`.
 struct Begin {
-  const float* flag;
   float* begun;
-  __device__ void operator()(std::int64_t) const {
-    if (goes_ahead(flag)) *begun = 1.0F;
-  }
+  __device__ void operator()(std::int64_t) const { *begun = 1.0F; }
 };
 
 }  // namespace
@@ -99,23 +106,26 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
-  return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
-    const auto* flag = optional_data_of(in, 4);
-    const auto* info = batch_info_of(in[3]);
-    auto* rows = mutable_floats(out[1]);
-    for_each(where, 1, AccumulateRows{steps, flag, info, rows});
-    for_each(where, out[0].elements(), Accumulate{steps, flag, info, floats(in[2]), rows, mutable_floats(out[0])});
-  });
+  const bool weighted = call.attributes.has("weighted");
+  return cuda_kernel(
+      call, [steps = call.attributes.integer("steps"), weighted](const Launch& where, Inputs in, Outputs out) {
+        const AccumulatedStep step{steps, optional_data_of(in, weighted ? 5 : 4), batch_info_of(in[3]),
+                                   weighted ? floats(in[4]) : nullptr};
+        auto* rows = mutable_floats(out[1]);
+        for_each(where, 1, AccumulateRows{step, rows});
+        for_each(where, out[0].elements(), Accumulate{step, floats(in[2]), rows, mutable_floats(out[0])});
+      });
 }
 
 std::unique_ptr<Kernel> make_average(const OpCall& call) {
   const auto decay = call.attributes.number("decay");
   const auto keep = static_cast<float>(decay), add = static_cast<float>(1.0 - decay);
   return cuda_kernel(call, [keep, add](const Launch& where, Inputs in, Outputs out) {
-    const auto* flag = optional_data_of(in, 3);
+    const auto* flag = optional_data_of(in, 4);
     auto* begun = mutable_floats(out[1]);
-    for_each(where, out[0].elements(), Average{flag, begun, floats(in[2]), mutable_floats(out[0]), keep, add});
-    for_each(where, 1, Begin{flag, begun});
+    for_each(where, out[0].elements(),
+             Average{flag, begun, floats(in[2]), floats(in[3]), mutable_floats(out[0]), keep, add});
+    for_each(where, 1, Begin{begun});
   });
 }
 

@@ -86,6 +86,8 @@ class Forward {
       for_blocks(results_, [&](const HeadProduct& product, std::int64_t query) {
         product.run(where, rows, s + query * a_.keys, v, y + query * y_.matrices().ld, workspace);
       });
+      const LeaveOutHiddenKeys correction{scores, v, v_.matrices(), y, y_.matrices(), a_.value_size};
+      for_each(where, correction.count(), correction);
       y_.join(where, out[0], first, rows, y_copy);
     });
   }
@@ -141,6 +143,9 @@ class Backward {
                         v_.target(out[2], first, memory.dv)};
       find_scores_gradient(where, in, first, rows, heads, memory);
       for (std::size_t i = 0; i < scores_.size(); ++i) run_block(where, i, rows, heads, memory);
+      const Scores gradients{a_, first, rows, optional_data_of<std::uint8_t>(in, 6), memory.ds};
+      const LeaveOutHiddenKeys correction{gradients, heads.k, k_.matrices(), heads.dq, q_.matrices(), a_.key_size};
+      for_each(where, correction.count(), correction);
       q_.join(where, out[0], first, rows, memory.dq);
       k_.join(where, out[1], first, rows, memory.dk);
       v_.join(where, out[2], first, rows, memory.dv);

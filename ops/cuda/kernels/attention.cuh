@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/softmax.cuh"
@@ -47,6 +48,13 @@ struct Attention {
 
   /// The number of scores of a chunk.
   std::int64_t scores() const { return heads * chunk * queries * keys; }
+};
+
+/// The layout of a batch of matrices of an attention, one for every head of every row of a chunk. A chunk consists of
+/// the rows of the batch that are computed together. `stride` is the distance between neighboring matrices, and `ld`
+/// that between the rows of a matrix, both in elements.
+struct HeadMatrices {
+  std::int64_t stride, ld;
 };
 
 /// One query of one head of one row of the batch. Its scores are a row of the array of scores.
@@ -130,8 +138,36 @@ struct ProbabilitiesAgain {
   }
 };
 
+/// Corrects the products y of the scores, or of other numbers in their place, and the keys or values x. A key to which
+/// a query does not attend has the number 0, and 0 times infinity is a NaN. Computes each element of y that is not
+/// finite again, without these keys. x and y are the matrices of the first head, with `size` columns.
+struct LeaveOutHiddenKeys {
+  Scores scores;
+  const float* x;
+  HeadMatrices of_x;
+  float* y;
+  HeadMatrices of_y;
+  std::int64_t size;
+
+  std::int64_t count() const { return scores.count() * size; }
+  __device__ void operator()(std::int64_t i) const {
+    const auto row = i / size, column = i % size;
+    const auto q = scores.query(row);
+    const auto head = q.row * scores.sizes.heads + q.head;
+    auto& element = y[head * of_y.stride + q.query * of_y.ld + column];
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    if (fabsf(element) <= kLargest) return;
+    const auto* numbers = scores.numbers + row * scores.sizes.keys;
+    const auto keys = scores.keys_of(q);
+    float sum = 0.0F;
+    for (std::int64_t key = 0; key < keys; ++key)
+      if (scores.sees(q, key)) sum += numbers[key] * x[head * of_x.stride + key * of_x.ld + column];
+    element = sum;
+  }
+};
+
 /// Replaces the gradients of a query's probabilities by those of the products of the query and the keys. These include
-/// `factor`, by which the products are multiplied to give the scores.
+/// `factor`, by which the products are multiplied to give the scores. The gradient is 0 where the probability is 0.
 struct ScoresGrad {
   Scores scores;  // holds the gradients of the probabilities
   const float *probabilities, *dy, *y;
@@ -146,7 +182,7 @@ struct ScoresGrad {
     const auto keys = scores.keys_of(q);
     const auto* p = probabilities + i * sizes.keys;
     for (std::int64_t key = threads.lane(); key < keys; key += Threads::kCount)
-      dp[key] = p[key] * (dp[key] - along) * sizes.factor;
+      dp[key] = p[key] == 0.0F ? 0.0F : p[key] * (dp[key] - along) * sizes.factor;
   }
 };
 

@@ -9,13 +9,6 @@
 
 namespace troupe::cuda {
 
-/// The layout of a batch of matrices of an attention, one for every head of every row of a chunk. A chunk consists of
-/// the rows of the batch that are computed together. `stride` is the distance between neighboring matrices, and `ld`
-/// that between the rows of a matrix, both in elements.
-struct HeadMatrices {
-  std::int64_t stride, ld;
-};
-
 /// Gives the heads of queries, keys, values, results or their gradients as operands of a batch of products. In a tensor
 /// [rows, positions, heads * size] the distance between heads differs from the distance between rows, but a batch of
 /// products has only one distance. If a chunk has several rows and several heads, its heads are therefore copied to an

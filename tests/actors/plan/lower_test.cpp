@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reshape.hpp"
@@ -72,6 +73,28 @@ TEST_CASE("a parameter that is updated is an edge with one token, in place in th
   CHECK(plan.actors[edge.consumers[0].actor].name == "matmul@0");
   CHECK(actor_named(plan, "add@0").inputs[1].parameter == ParameterRef{"fixed", 0});
   CHECK(plan.parameters.size() == 3);
+}
+
+TEST_CASE("a parameter that is read before and after its update has an edge for each") {
+  GraphBuilder builder;
+  const auto x = builder.input("x", {2});
+  const auto w = builder.parameter("w", {2}, Initializer::zeros());
+  builder.output("before", scale(w, 2.0));
+  const auto updated = builder.apply_one(kAssign, {w, x});
+  builder.output("after", scale(updated, 3.0));
+  Plan plan;
+  const auto feeder = add_feeder(plan, {Shape{2}, DType::float32});
+  const auto outputs = lower(plan, std::move(builder).build(), {.inputs = {{"x", {feeder, 0}}}});
+
+  const auto& update = actor_named(plan, "assign@0");
+  REQUIRE(update.outputs.size() == 2);
+  for (const auto& output : update.outputs) CHECK(output.parameter == ParameterRef{"w", 0});
+  const auto reader_of = [&](const PlanOutput& output) { return plan.edges[output.edge].consumers.at(0).actor; };
+  CHECK(reader_of(update.outputs[0]) == outputs.at("before").actor);
+  CHECK(plan.edges[update.outputs[0].edge].initial_tokens == 1);
+  CHECK(reader_of(update.outputs[1]) == outputs.at("after").actor);
+  CHECK(plan.edges[update.outputs[1].edge].initial_tokens == 0);
+  CHECK(plan.edges[update.outputs[1].edge].capacity == 1);
 }
 
 TEST_CASE("inputs that nothing feeds, or with other shapes, are refused") {

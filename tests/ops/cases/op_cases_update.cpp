@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/nn/schedule.hpp"
@@ -89,16 +90,19 @@ OpCase squares_case(double keep, double add, bool clipped) {
           reference::squares_update(keep, add, 1e-3, 0.1), 1e-5};
 }
 
-OpCase accumulate_case(std::int64_t step) {
-  auto result = exact_case("accumulate in step " + std::to_string(step),
+OpCase accumulate_case(std::int64_t step, std::optional<std::int64_t> weight = {}) {
+  Attributes attributes{{"steps", std::int64_t{4}}};
+  if (weight) attributes = attributes.with("weighted", true);
+  auto result = exact_case("accumulate in step " + std::to_string(step) + (weight ? " with a weight" : ""),
                            {stored(Draw::eighths),
                             {{}, Draw::constant, false, 24, true},
                             fixed(kParameter, Draw::eighths),
                             batch_info(step)},
-                           apply(kAccumulate, {{"steps", std::int64_t{4}}}), [](const Arrays& in) {
+                           apply(kAccumulate, attributes), [weight](const Arrays& in) {
                              auto sum = in[0], rows = in[1];
                              const auto step_of_update = static_cast<std::int64_t>(in[3].data[3]) % 4;
-                             const auto kept = step_of_update == 0 ? 0.0 : 1.0, rows_of_step = in[3].data[1];
+                             const auto kept = step_of_update == 0 ? 0.0 : 1.0;
+                             const auto rows_of_step = in[weight ? 4 : 3].data[weight ? 0 : 1];
                              rows.data[0] = kept * rows.data[0] + rows_of_step;
                              for (std::size_t i = 0; i < sum.data.size(); ++i) {
                                sum.data[i] = kept * sum.data[i] + rows_of_step * in[2].data[i];
@@ -106,6 +110,7 @@ OpCase accumulate_case(std::int64_t step) {
                              }
                              return Arrays{sum, rows};
                            });
+  if (weight) result.inputs.push_back({Shape{}, Draw::constant, false, *weight});
   result.tolerance = 1e-6;
   return result;
 }
@@ -126,18 +131,25 @@ OpCase accumulation_case(std::int64_t step, std::int64_t rows) {
       });
 }
 
-OpCase average_case(std::int64_t begun) {
-  return exact_case(
-      "average that has begun " + std::to_string(begun) + " times",
-      {stored(Draw::eighths), {Shape{}, Draw::constant, false, begun, true}, fixed(kParameter, Draw::eighths)},
-      apply(kAverage, {{"decay", 0.75}}), [](const Arrays& in) {
-        auto average = in[0];
-        auto begun_now = in[1];
-        begun_now.data[0] = 1.0;
-        for (std::size_t i = 0; i < average.data.size(); ++i)
-          average.data[i] = in[1].data[0] == 0.0 ? in[2].data[i] : 0.75 * in[0].data[i] + 0.25 * in[2].data[i];
-        return Arrays{average, begun_now};
-      });
+OpCase average_case(std::int64_t begun, std::int64_t flag) {
+  return exact_case("average that has begun " + std::to_string(begun) + " times with flag " + std::to_string(flag),
+                    {stored(Draw::eighths),
+                     {Shape{}, Draw::constant, false, begun, true},
+                     fixed(kParameter, Draw::eighths),
+                     fixed(kParameter, Draw::eighths),
+                     {Shape{}, Draw::constant, false, flag}},
+                    apply(kAverage, {{"decay", 0.75}}), [](const Arrays& in) {
+                      auto average = in[0];
+                      auto begun_now = in[1];
+                      begun_now.data[0] = 1.0;
+                      for (std::size_t i = 0; i < average.data.size(); ++i) {
+                        if (in[4].data[0] > 0.0)
+                          average.data[i] = 0.75 * in[3].data[i] + 0.25 * in[2].data[i];
+                        else if (in[1].data[0] == 0.0)
+                          average.data[i] = in[3].data[i];
+                      }
+                      return Arrays{average, begun_now};
+                    });
 }
 
 OpCase assign_case() {
@@ -212,8 +224,9 @@ std::vector<OpCase> update_cases() {
     cases.push_back(with_flag(squares_case(0.9, 0.1, true), flag));
     cases.push_back(with_flag(assign_case(), flag));
     cases.push_back(with_flag(accumulate_case(6), flag));
+    cases.push_back(with_flag(accumulate_case(6, 5), flag));
     cases.push_back(accumulation_case(7, flag));
-    cases.push_back(with_flag(average_case(1), flag));
+    for (const std::int64_t begun : {0, 1}) cases.push_back(average_case(begun, flag));
     cases.push_back(with_flag(sgd_case("plain", {}, false), flag));
     cases.push_back(with_flag(sgd_case("with momentum, clipped", {.momentum = 0.9}, true), flag));
     cases.push_back(with_flag(adam_case("plain", {}, 3, false), flag));
@@ -221,13 +234,13 @@ std::vector<OpCase> update_cases() {
   }
   cases.push_back(squares_case(1.0, 1.0, false));
   cases.push_back(assign_case());
-  for (const std::int64_t begun : {0, 1}) cases.push_back(average_case(begun));
   cases.push_back(step_number_case());
   for (const std::int64_t step : {0, 1, 6, 5000}) {
     cases.push_back(adamw_case(step));
     cases.push_back(lamb_case("", Draw::uniform, step, false));
     cases.push_back(lamb_case("of zeros", Draw::constant, step, false));
     cases.push_back(accumulate_case(step));
+    cases.push_back(accumulate_case(step, 5));
     cases.push_back(accumulation_case(step, 1));
     cases.push_back(table_case(step));
     cases.push_back(adam_case("plain", {}, step, false));

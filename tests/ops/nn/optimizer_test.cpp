@@ -168,17 +168,27 @@ TEST_CASE("all rows of an accumulated gradient weigh the same", "[optimizer]") {
   CHECK(parts.a().data[0] == Approx(1.0 - 2.0));
 }
 
-TEST_CASE("an average of the parameters follows them", "[optimizer]") {
-  Trained run(Optimizer(Sgd{.lr = 1.0}).averaging(0.5));
+TEST_CASE("an average begins with the parameter and includes each update", "[optimizer]") {
+  Trained run(Optimizer(Sgd{.lr = 1.0}).averaging(0.5), true);
+  const auto average = [&] {
+    const auto memory = run.memory();
+    const auto state =
+        std::ranges::find_if(memory.begin() + 2, memory.end(), [](const Tensor& at) { return at.elements() == 2; });
+    return state->data<float>()[0];
+  };
+  // A first step that is not applied.
+  run.set_flag(0.0F);
   run.step(0, {1.0F, 0.0F}, 0.0F);
+  CHECK(average() == 1.0F);
+  run.set_flag(1.0F);
   run.step(1, {1.0F, 0.0F}, 0.0F);
+  CHECK(average() == 0.5F * 1.0F + 0.5F * 0.0F);
   run.step(2, {1.0F, 0.0F}, 0.0F);
-  // The parameter was 1, 0 and -1 before the steps.
-  const auto memory = run.memory();
-  const auto average =
-      std::ranges::find_if(memory.begin() + 2, memory.end(), [](const Tensor& state) { return state.elements() == 2; });
-  CHECK(average->data<float>()[0] == Approx(0.5 * (0.5 * 1.0 + 0.5 * 0.0) + 0.5 * -1.0));
-  CHECK(run.a().data[0] == Approx(-2.0));
+  CHECK(average() == 0.5F * 0.5F + 0.5F * -1.0F);
+  run.set_flag(0.0F);
+  run.step(3, {1.0F, 0.0F}, 0.0F);
+  CHECK(average() == -0.25F);
+  CHECK(run.a().data[0] == -1.0);
 }
 
 TEST_CASE("gradients are clipped by value", "[optimizer]") {

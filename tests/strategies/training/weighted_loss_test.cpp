@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/ops/support.hpp"
@@ -160,23 +161,67 @@ TEST_CASE("evaluation and epochs divide by the weights of all batches", "[loss]"
   }
 }
 
+TEST_CASE("an update of several batches divides by the weights of all of them", "[loss]") {
+  const auto loss = WeightedByRow{kWithClassWeights, "weight"};
+  const auto expected = expected_step(weights_with(true, true));
+  for (const int replicas : {1, 2, 3}) {
+    for (const std::int64_t batch : {1, 3, 4}) {
+      CAPTURE(replicas, batch);
+      auto runtime = scheduled_runtime(7, 3);
+      const Mirrored strategy(cpu_devices(replicas));
+      const auto optimizer = Optimizer(Sgd{.lr = 1.0}).accumulating((kRows + batch - 1) / batch);
+      Trainer trainer(runtime, strategy, shifted_logits, optimizer, loss);
+      trainer.fit(weighted_data(batch), {.epochs = 1});
+      const auto w = trainer.parameters().get("w");
+      for (std::size_t c = 0; c < kClasses; ++c) CHECK(w.data<float>()[c] == Approx(expected.w[c]).margin(1e-6));
+    }
+  }
+}
+
+TEST_CASE("synchronous servers divide by the weights of all workers, workers of local SGD by their own", "[loss]") {
+  const auto expected = expected_step(weights_with(true, true));
+  const auto loss = WeightedByRow{kWithClassWeights, "weight"};
+  for (const int workers : {1, 2, 3})
+    for (const int servers : {1, 2}) {
+      CAPTURE(workers, servers);
+      const auto places = places_of(cpu_devices(workers));
+      const std::vector<Place> on_host(static_cast<std::size_t>(servers));
+      check_step(ParameterServer(places, on_host, ConsistencyRule::synchronous(workers)), loss, expected);
+    }
+  // Worker 0 has two rows, worker 1 one row: the copies are weighted by rows.
+  auto runtime = scheduled_runtime(3, 4);
+  const LocalSgd strategy(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 1});
+  const auto times_w = [](const Inputs& in) -> Outputs {
+    return mul(in["g"], in.builder().parameter("w", {1}, Initializer::zeros()));
+  };
+  const auto of_row = [](const Outputs& outputs, const Inputs&) { return reshape(outputs[""], {kBatch}); };
+  const auto data = Dataset::from_arrays({{"g", Tensor::from<float>({3, 1}, std::vector<float>{1.0F, 3.0F, 2.0F})},
+                                          {"weight", Tensor::from<float>({3}, std::vector<float>{1.0F, 3.0F, 4.0F})}});
+  Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1.0}, WeightedByRow{of_row, "weight"});
+  trainer.fit(data.batch(3), {.epochs = 1});
+  const auto of_worker_0 = (1.0 * 1.0 + 3.0 * 3.0) / 4.0, of_worker_1 = 2.0;
+  CHECK(trainer.parameters().get("w").item<float>() == Approx(-(2.0 * of_worker_0 + of_worker_1) / 3.0));
+}
+
 TEST_CASE("a mean by weights that a worker cannot divide is refused", "[loss][errors]") {
   auto runtime = scheduled_runtime(5, 2);
   const std::vector<Place> kOnHost{{0, {DeviceType::cpu, 0}}};
   const auto servers = [&](int workers, const ConsistencyRule& rule) {
     return ParameterServer(places_of(cpu_devices(workers)), kOnHost, rule);
   };
-  const auto refusal = [&](const Strategy& strategy, const Optimizer& optimizer) {
+  const auto refusal = [&](const Strategy& strategy, const Optimizer& optimizer, const Loss& loss = kWithIgnored) {
     return ops_test::error_of([&] {
-      Trainer trainer(runtime, strategy, shifted_logits, optimizer, kWithIgnored);
+      Trainer trainer(runtime, strategy, shifted_logits, optimizer, loss);
       trainer.fit(weighted_data(4), {.epochs = 1});
     });
   };
-  const auto parts = "[loss] divides by the weights of a whole batch";
-  CHECK(ops_test::contains(refusal(servers(2, ConsistencyRule::synchronous(2)), Sgd{}), parts));
-  CHECK(ops_test::contains(refusal(LocalSgd(places_of(cpu_devices(2)), kOnHost), Sgd{}), parts));
-  CHECK(ops_test::contains(refusal(OneDevice(), Optimizer(Sgd{}).accumulating(2)),
-                           "[loss] divides by the weights of a batch, but the optimizer accumulates"));
+  const auto accumulating = Optimizer(Sgd{}).accumulating(2);
+  const SumOfLosses sum{{{1.0, kWithIgnored}, {2.0, kWithClassWeights}}};
+  CHECK(
+      ops_test::contains(refusal(OneDevice(), accumulating, sum),
+                         "[loss] is a sum of losses that divide by different weights, but the optimizer accumulates"));
+  CHECK(ops_test::contains(refusal(servers(1, ConsistencyRule::synchronous(1)), accumulating),
+                           "[loss] divides by the weights of a batch, which servers do not know"));
   CHECK(refusal(servers(1, ConsistencyRule::synchronous(1)), Sgd{}).empty());
   CHECK(refusal(LocalSgd(places_of(cpu_devices(1)), kOnHost), Sgd{}).empty());
   // Each worker computes batches of its own.
