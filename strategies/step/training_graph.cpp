@@ -230,7 +230,7 @@ Value step_is_finite(Value sum) {
 }
 
 Value is_skipped(Value apply_if) {
-  return at_least(scale(apply_if, -1.0), -0.5);
+  return at_most(apply_if, 0.5);
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,

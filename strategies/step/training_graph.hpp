@@ -98,12 +98,13 @@ Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec);
 
 /// The largest sum, over the replicas, of the magnitudes of gradients with which a step is applied: half the largest
 /// finite float32. The bound implies that the sums of the gradients are finite, so replicas can decide before the sums
-/// exist. All replicas and servers take the same decision, since they compare the same number.
+/// exist. All replicas take the same decision, since they compare the same number; for servers see
+/// SplitOptions::weights.
 inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
 
 /// Returns the flag that updates read: 1 if the losses and gradients of all replicas are finite, else 0, with which
-/// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if it
-/// is at most kLargestSum.
+/// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if the sum is at
+/// most kLargestSum.
 Value step_is_finite(Value sum);
 /// Returns 1 if the flag that updates read is 0, else 0.
 Value is_skipped(Value apply_if);
