@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/secret.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
@@ -74,7 +75,10 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.pid = getpid();
     bind();
     const SignalsBlocked blocked;
-    io_thread_ = std::thread([this] { run_io(); });
+    io_thread_ = std::thread([this] {
+      set_float_mode(kDefaultFloatMode);
+      run_io();
+    });
   }
 
   ~ZeroMqEndpoint() override {
