@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
@@ -205,8 +207,7 @@ TEST_CASE("a sum of gradients that servers cannot hold makes no update, with a h
 TEST_CASE("shards of rows and of blocks leave out the same updates") {
   const auto rule = GENERATE(ConsistencyRule::with_backup(3, 1), ConsistencyRule::synchronous(3));
   const auto hook = GENERATE("none", "bfloat16");
-  const ParameterServer strategy(places_of(cpu_devices(3)), {Place{}, Place{}}, rule,
-                                 {.hook = gradient_hook_of(hook)});
+  const ParameterServer strategy(places_of(cpu_devices(3)), {Place{}, Place{}}, rule, {.hook = gradient_hook_of(hook)});
   // The gradients of w and of row 0 of the table are the mean of g.
   const auto model = [](const Inputs& in) -> Outputs {
     const auto table = in.builder().row_sparse_parameter("table", {2, 1}, Initializer::zeros());
@@ -217,7 +218,8 @@ TEST_CASE("shards of rows and of blocks leave out the same updates") {
     auto runtime = scheduled_runtime(17, 2);
     Trainer trainer(runtime, strategy, model, Sgd{.lr = 1e-38}, kLossOfRow);
     const std::vector<float> all(6, g);
-    const auto data = Dataset::from_arrays({{"g", Tensor::from<float>({6, 1}, all)}, {"row", Tensor({6}, DType::int32)}});
+    const auto data =
+        Dataset::from_arrays({{"g", Tensor::from<float>({6, 1}, all)}, {"row", Tensor({6}, DType::int32)}});
     const auto result = trainer.fit(data.batch(3), {.on_non_finite_loss = NonFiniteLoss::skip});
     const auto table = trainer.parameters().get("table");
     const auto w = w_of(trainer), row = table.data<float>()[0];
@@ -244,5 +246,17 @@ TEST_CASE("the decision can be switched off") {
     const auto result = trainer.fit(rows_with({1, 0}, 2));
     CHECK(std::isnan(w_of(trainer)));
     CHECK(result.epochs.at(0).training.skipped_steps == 0);
+  }
+}
+
+TEST_CASE("a plan that takes no decision computes no magnitudes") {
+  for (const auto& [name, strategy] : settings()) {
+    CAPTURE(name);
+    auto runtime = scheduled_runtime(13, 2);
+    const auto data = rows_with({1, 2}, 2);
+    for (const bool check : {true, false}) {
+      Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow, {.check_finite = check});
+      CHECK((to_text(trainer.training_plan(data)).find("largest_magnitude") != std::string::npos) == check);
+    }
   }
 }
