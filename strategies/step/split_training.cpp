@@ -177,7 +177,7 @@ class Splitter {
       GraphBuilder::Scope scope(magnitude_.builder(), name);
       std::vector<Shape> shapes;
       for (const auto& gradient : blocks_[g]) shapes.push_back(gradient.shape());
-      const auto encoded = hook_->encode(blocks_[g], {name, &next_states});
+      const auto encoded = hook_->encode(blocks_[g], {name, next_states});
       split_.groups[g].decode = decoder(encoded.info(), shapes);
       const auto decoded = hook_->decode(encoded, shapes);
       checked.insert(checked.end(), decoded.begin(), decoded.end());

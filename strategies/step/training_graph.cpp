@@ -234,7 +234,7 @@ Value is_skipped(Value apply_if) {
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
-                     std::int64_t replicas) {
+                     std::int64_t replicas, const GradientHook::NextStates* states) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
   const auto replica = add_gradients(builder, spec);
   std::vector<Value> of_replica{replica.loss_check};
@@ -249,6 +249,7 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
     apply_if = step_is_finite(reduced[0]);
   }
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
+  if (states != nullptr) set_states(*states, apply_if);
   assign_next_values(builder, apply_if);
   // 1 if the step is applied, else 1 / sqrt(0), which is infinite.
   builder.output(names::kMagnitude, rsqrt(apply_if));

@@ -11,6 +11,7 @@
 #include "troupe/ops/nn/loss.hpp"
 #include "troupe/ops/nn/model.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
 
 namespace troupe {
 
@@ -122,10 +123,11 @@ std::vector<Value> unreduced(std::span<const Value> values);
 /// Outputs: those of the forward graph and names::kMagnitude. A step in which the loss or a gradient of any replica is
 /// not finite changes no parameter and no optimizer state of any replica: the updates read a flag on their device.
 /// `replicas` is the number of replicas that compute a batch together; layers gather values of so many. The graph may
-/// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them. Throws
+/// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them.
+/// `states`, to which `reduce` may add, are states of a hook that get their next values if the step is applied. Throws
 /// Error if there is nothing to train, or if the first result of `reduce` does not depend on all gradients.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
-                     std::int64_t replicas = 1);
+                     std::int64_t replicas = 1, const GradientHook::NextStates* states = nullptr);
 
 /// The names of the fields that a graph reads, in the order of its inputs. The batch info is no field.
 std::vector<std::string> fields_read(const Graph& graph);
