@@ -45,7 +45,8 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
   const int workers = num_replicas_in_sync();
   auto plan = empty_plan(request, workers);
   const auto batches = add_batches(plan, request, kLocalSgd, workers);
-  const SplitOptions split{.whole_batches = workers == 1};
+  // A worker's part of a batch has more than half as many rows as the mean part; see ShardUpdate::take_part().
+  const SplitOptions split{.whole_batches = workers == 1, .weights = 2.0 * workers};
   auto step = split_training(request.spec, request.data.fields(), on_servers(sharding_, servers_.size()), split);
   if (step.weighted && request.spec.optimizer.accumulated_steps() > 1)
     throw Error("loss",

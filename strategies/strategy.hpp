@@ -50,8 +50,8 @@ class Strategy {
   /// Expires when this strategy is destroyed. A trainer keeps a reference to its strategy.
   std::weak_ptr<const void> lifetime() const { return lifetime_.watch(); }
 
-  /// Sets the places of evaluation and prediction. Empty, the default: the strategy chooses them.
-  /// Throws Error if a place has a negative process or device number.
+  /// Sets the places of evaluation and prediction. Empty, the default: the strategy chooses them. Throws Error if a
+  /// place has a negative process or device number.
   void set_forward_places(std::vector<Place> places);
   /// The places of evaluation and prediction: the places given to set_forward_places(), or those of the replicas if
   /// none were given.

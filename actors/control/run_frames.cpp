@@ -133,6 +133,7 @@ RunOrder order_of(const IncomingFrame& frame) {
 }
 
 RunEnd end_of(const IncomingFrame& frame) {
+  expect_word(frame, {RunWord::over}, "end of a run");
   const auto flags = frame.header.slot;
   if ((flags & ~(kFailed | kDrained | kStopped | kInterrupted)) != 0)
     throw Error("run", "flags " + std::to_string(flags) + " of the end of a run are unknown");
@@ -144,7 +145,6 @@ RunEnd end_of(const IncomingFrame& frame) {
   if (frame.payload->bytes() > 0) end.failure = failure_of(frame.payload->tensor());
   if ((end.phase == RunPhase::failed) != (end.failure != nullptr))
     throw Error("run", end.failure ? "a run that has not failed has a failure" : "a run has failed without a failure");
-  expect_word(frame, {RunWord::over}, "end of a run");
   return end;
 }
 

@@ -53,7 +53,6 @@ class BatchDispatcher final : public PortActor {
     sequence_numbers_ = 0;
     sent_.clear();
     refused_.clear();
-    lost_.clear();
     if (dispatch_ != Dispatch::parts) begin_recorded_run();
   }
 
@@ -122,26 +121,33 @@ class BatchDispatcher final : public PortActor {
   }
 
   /// Like send_to_free(), but each batch goes to the worker, and gets the sequence number, that the recording has for
-  /// it.
+  /// it. Throws Error if that worker is lost.
   bool send_as_recorded() {
     bool all = true;
     for (int worker = 0; worker < workers_; ++worker) {
       auto& next = recorded_[static_cast<std::size_t>(worker)];
       for (; !next.empty() && has_room(worker); next.pop_front())
         send_part(worker, next.front().first, {0, rows_of(next.front().first)}, first_step_ + next.front().second);
+      if (!next.empty() && is_lost(worker))
+        throw Error("replay", "the recording gives batches to worker " + std::to_string(worker) + ", which is lost");
       all = all && next.empty();
     }
     return all && (dispatch_ == Dispatch::first_free || sent_.empty());
   }
 
-  /// Returns the next worker, round robin, that is not lost and has free slots in both of its outputs, or nothing.
-  /// Throws Error if all workers are lost.
+  /// Whether the process of the worker is lost. Only the worker gets its samples; shards get its batch infos, too.
+  bool is_lost(int worker) const { return lost_output(samples_of(worker)); }
+
+  /// Returns the next worker, round robin, that has free slots in both of its outputs, or nothing. A lost worker has
+  /// none. Throws Error if all workers are lost.
   std::optional<int> next_free() {
-    if (static_cast<int>(lost_.size()) == workers_) throw Error("dispatcher", "all workers are lost");
+    bool all_lost = true;
     for (int i = 1; i <= workers_; ++i) {
       const int worker = (last_ + i) % workers_;
-      if (!lost_.contains(worker) && has_room(worker)) return last_ = worker;
+      if (has_room(worker)) return last_ = worker;
+      all_lost = all_lost && is_lost(worker);
     }
+    if (all_lost) throw Error("dispatcher", "all workers are lost");
     return std::nullopt;
   }
 
@@ -157,10 +163,7 @@ class BatchDispatcher final : public PortActor {
   void on_slot_free(std::uint32_t output, std::uint32_t slot) override {
     const auto sent = sent_.find({output, slot});
     if (sent == sent_.end()) return;
-    if (was_refused(output, slot)) {
-      refused_.insert(sent->second);
-      lost_.insert(static_cast<int>(output / 2));
-    }
+    if (was_refused(output, slot)) refused_.insert(sent->second);
     sent_.erase(sent);
   }
 
@@ -177,7 +180,6 @@ class BatchDispatcher final : public PortActor {
   std::int64_t sequence_numbers_ = 0;  // number of sequence numbers given in this run; unused with Dispatch::parts
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // batch, by output and slot of its info
   std::set<std::int64_t> refused_;
-  std::set<int> lost_;
   std::size_t runs_ = 0;
   std::int64_t end_batch_ = 0;  // the batch after the last one of the recorded run
   std::vector<std::deque<std::pair<std::int64_t, std::int64_t>>> recorded_;  // by worker: batch and sequence number

@@ -29,8 +29,8 @@ struct ConsistencyRule {
   std::int64_t staleness = 0;
   LateGradients late = LateGradients::awaited;
   /// If not 0, a gradient g that was computed from parameters v is applied to parameters w as g + compensation * g * g
-  /// * (w - v), element by element. Source: S. Zheng et al., Asynchronous stochastic gradient descent with delay
-  /// compensation, 2017.
+  /// * (w - v), element by element, or as g where that is not finite. Source: S. Zheng et al., Asynchronous stochastic
+  /// gradient descent with delay compensation, 2017.
   double compensation = 0.0;
 
   /// Every update is made of the gradients of all workers.

@@ -1,5 +1,9 @@
 #include "troupe/actors/shard/replica_parameters.hpp"
 
+#include <algorithm>
+
+#include "troupe/ops/graph/op_declarations.hpp"
+
 namespace troupe {
 
 ExternalPorts ReplicaParameters::ports(const ReplicaUpdate& update, int copy,
@@ -21,7 +25,10 @@ TensorInfo ReplicaParameters::block_info(const ReplicaUpdate& update) {
 }
 
 ReplicaParameters::ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update)
-    : PortActor(config), parameters_in_store_(update.parameters_in_store), update_(update.update, update.parameters) {}
+    : PortActor(config),
+      parameters_in_store_(update.parameters_in_store),
+      accumulates_(std::ranges::any_of(update.update.nodes(), [](const Node& node) { return node.is(kAccumulate); })),
+      update_(update.update, update.parameters) {}
 
 void ReplicaParameters::on_run(const RunInfo&) {
   if (!update_.is_bound()) update_.bind(memory());
@@ -76,10 +83,14 @@ bool ReplicaParameters::take_gradients() {
   return true;
 }
 
-/// Updates the parameters. A batch without rows is a step that is not applied: it changes no value, but may end an
-/// update that accumulates gradients of several steps.
+/// Updates the parameters. A batch without rows changes no value, but counts as an update of parameters in the store,
+/// so that the copies of all replicas have the same number of updates. If gradients of several steps are accumulated,
+/// the batch may begin or end an update, so its update is made, too.
 void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
+  const bool changes = batch.rows > 0 || accumulates_;
+  if (!changes && !parameters_in_store_) return;
   update_parameters([&] {
+    if (!changes) return;
     update_.take_part(gradients, batch.rows, batch.global_rows);
     update_.apply(batch.step, batch.rows);
   });

@@ -82,6 +82,7 @@ class ReplicaParameters : public PortActor {
   bool answer();
 
   const bool parameters_in_store_;
+  const bool accumulates_;  // an update is made of the gradients of several steps
   ShardUpdate update_;
   ParameterBlocks blocks_;
   std::deque<BatchInfo> requests_;  // batches whose gradients have not arrived, oldest first

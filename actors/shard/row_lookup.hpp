@@ -40,8 +40,8 @@ struct RowLookup {
 
   /// Offset of the n-th gradient in a tensor of gradients, in elements.
   std::int64_t gradient_offset(std::int64_t n) const { return n * width() + n / indices_per_row(); }
-  /// The magnitude in the first batch row of a tensor of gradients; see magnitude_of(). 0 if
-  /// the tensor has no elements.
+  /// The magnitude in the first batch row of a tensor of gradients; see magnitude_of(). 0 if the tensor has no
+  /// elements.
   float magnitude(const Tensor& gradients) const;
 };
 

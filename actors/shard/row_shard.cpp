@@ -131,10 +131,8 @@ class RowShard final : public Shard {
       const auto i = static_cast<std::size_t>(summed - sums_.rows().begin());
       if (compensated[i]) continue;
       compensated[i] = true;
-      auto* const gradient = sums_.gradient(i);
-      const auto* const now = row_of_table(then.rows[place]);
       const auto* const old = then.sent.data<float>().data() + place * width;
-      for (std::size_t k = 0; k < width; ++k) gradient[k] += factor * gradient[k] * gradient[k] * (now[k] - old[k]);
+      troupe::compensate(width, sums_.gradient(i), factor, row_of_table(then.rows[place]), old);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "troupe/actors/shard/shard_update.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -82,7 +83,6 @@ std::int64_t ShardUpdate::rows_of_change(const Tensor& gradients) {
 
 void ShardUpdate::take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows) {
   std::memcpy(gradients_.mutable_raw(), gradients.raw(), gradients_.bytes());
-  if (rows == 0) gradients_.mutable_data<float>()[0] = std::numeric_limits<float>::infinity();
   if (rows == global_rows || rows == 0) return;
   const auto weight = static_cast<float>(global_rows) / static_cast<float>(rows);
   for (auto& element : gradients_.mutable_data<float>()) element *= weight;
@@ -98,8 +98,15 @@ void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const 
   auto* const gradients = gradients_.mutable_data<float>().data();
   for_each(parameters_then, [=](std::span<const float> now, const float* then, std::int64_t offset) {
     auto* const gradient = gradients + offset;
-    for (std::size_t k = 0; k < now.size(); ++k) gradient[k] += factor * gradient[k] * gradient[k] * (now[k] - then[k]);
+    troupe::compensate(now.size(), gradient, factor, now.data(), then);
   });
+}
+
+void compensate(std::size_t n, float* gradient, float factor, const float* now, const float* then) {
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto compensated = gradient[k] + factor * gradient[k] * gradient[k] * (now[k] - then[k]);
+    if (std::isfinite(compensated)) gradient[k] = compensated;
+  }
 }
 
 void ShardUpdate::apply(const Tensor& gradients, std::int64_t number, std::int64_t rows) {

@@ -54,14 +54,14 @@ class ShardUpdate {
   static std::int64_t rows_of_change(const Tensor& gradients);
   /// Sets gradients() from a block that `rows` of the `global_rows` rows of a batch have made. The block is already
   /// divided by `global_rows`, so it is multiplied by global_rows / rows: gradients() are those of the mean loss over
-  /// the `rows` rows. Without rows the magnitude becomes infinite, so that apply() makes a step that is not applied.
+  /// the `rows` rows. A block that no rows have made is copied.
   void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share) const;
   /// The block of gradients by which apply() updates the values.
   const Tensor& gradients() const { return gradients_; }
-  /// Corrects gradients() by delay compensation with `factor`, see ConsistencyRule::compensation. The block
-  /// `parameters_then` has the parameters from which the gradients were computed.
+  /// Corrects gradients() by the function compensate() below. The block `parameters_then` has the parameters from which
+  /// the gradients were computed.
   void compensate(const Tensor& parameters_then, float factor) const;
   /// Updates the values in place by gradients(), which `rows` batch rows have made. The graph reads `number` as the
   /// step and `rows` as the rows of its batch info.
@@ -82,6 +82,12 @@ class ShardUpdate {
   std::vector<Tensor> tensors_;
   Program program_;
 };
+
+/// Corrects `n` gradients by delay compensation with `factor`; see ConsistencyRule::compensation. `then` has the
+/// parameters from which the gradients were computed, `now` those to which the gradients are applied. A gradient whose
+/// compensation is not finite stays unchanged, because the shards have decided by the gradients that the update is
+/// made.
+void compensate(std::size_t n, float* gradient, float factor, const float* now, const float* then);
 
 /// Copies of the parameters of a shard, one for each version that workers still read. The memory of a copy that is no
 /// longer read is reused.

@@ -41,8 +41,8 @@ class CudaBackend final : public Backend {
     if (bytes == 0) return nullptr;
     auto* block = state.memory().allocate(bytes);
     if (block == nullptr)
-      throw Error("cuda", "out of memory: " + std::to_string(bytes) + " bytes requested on " + to_string(device) +
-                              ", of which this process uses " + std::to_string(state.memory().bytes_in_use()));
+      throw OutOfMemory("cuda", "out of memory: " + std::to_string(bytes) + " bytes requested on " + to_string(device) +
+                                    ", of which this process uses " + std::to_string(state.memory().bytes_in_use()));
     std::shared_ptr<std::byte> memory(block, [&state, bytes](std::byte* at) { state.memory().release(at, bytes); });
     const CurrentDevice current(device.index);
     cuda::CudaStream stream(device);
@@ -54,8 +54,12 @@ class CudaBackend final : public Backend {
   std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override {
     if (bytes == 0) return nullptr;
     void* memory = nullptr;
-    cuda::check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable),
-                "allocating " + std::to_string(bytes) + " bytes of pinned memory");
+    const auto status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      throw OutOfMemory("cuda", "out of memory: " + std::to_string(bytes) + " bytes of pinned memory requested");
+    }
+    cuda::check(status, "allocating " + std::to_string(bytes) + " bytes of pinned memory");
     std::memset(memory, 0, bytes);
     return {static_cast<std::byte*>(memory), [](std::byte* pinned) { (void)cudaFreeHost(pinned); }};
   }

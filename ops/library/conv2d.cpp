@@ -4,6 +4,7 @@
 
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/extent.hpp"
 
 namespace troupe {
 
@@ -23,8 +24,6 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
   if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
-  // Sums of the size of an image and such numbers do not overflow.
-  constexpr std::int64_t kMaxExtent = std::int64_t{1} << 31;
   if (inputs.attributes.integer("stride") > kMaxExtent || inputs.attributes.integer("padding") > kMaxExtent)
     inputs.refuse("stride and padding must be at most " + std::to_string(kMaxExtent));
   const auto dtype = inputs[0].dtype;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/extent.hpp"
 
 namespace troupe {
 
@@ -11,8 +12,6 @@ namespace {
 // Max pooling stores, for each window, the position of its largest element in one byte: 0 .. 224 for the 225 elements
 // of the largest window, or kNoPlace.
 constexpr std::int64_t kMaxKernelSize = 15;
-// The largest kernel size and stride. Sums of the size of an image and such numbers do not overflow.
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 31;
 static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
 /// The shape of the pooled images. Throws Error if an attribute is out of range, or a window is larger than the padded

@@ -26,14 +26,14 @@ class GradientHook {
     std::string name;
     /// The list to which set_state() adds. The strategy owns it, and adds the ops that set the states once the graph
     /// has the decision whether the step is applied.
-    NextStates* next_states = nullptr;
+    NextStates& next_states;
     /// The number of replicas whose gradients sum() adds.
     std::int64_t replicas = 1;
 
     /// Gives a state the value `next` if the step is applied. A step whose loss or gradients are not finite changes no
     /// state. Mirrored strategies decide over all replicas, a worker of a parameter server over its own gradients: with
     /// synchronous servers, which decide over the sum, the state may change in a step that the servers leave out.
-    void set_state(Value state, Value next) const { next_states->emplace_back(state, next); }
+    void set_state(Value state, Value next) const { next_states.emplace_back(state, next); }
   };
 
   virtual ~GradientHook() = default;

@@ -44,10 +44,9 @@ struct Matrix {
   Value left_factor() const { return matmul(all, right); }
   Value right_factor(Value left) const { return matmul(all, left, {.transpose_a = true}); }
 
-  /// Sets the states for the next step. `kept` becomes the matrix minus the product of the left
-  /// factor and `own_right`, this replica's contribution to the right factor. `right` becomes `next_right`, except that
-  /// a column stays unchanged if the left factor's column is zero: a column that is zero once would remain zero in all
-  /// later steps.
+  /// Sets the states for the next step. `kept` becomes the matrix minus the product of the left factor and `own_right`,
+  /// this replica's contribution to the right factor. `right` becomes `next_right`, except that a column stays
+  /// unchanged if the left factor's column is zero: a column that is zero once would remain zero in all later steps.
   void keep(Value left, Value own_right, Value next_right, const GradientHook::Site& site) const {
     site.set_state(kept, sub(all, matmul(left, own_right, {.transpose_b = true})));
     const auto used = at_least(reduce_sum(mul(left, left), std::vector<std::int64_t>{0}), 0.5);

@@ -1,7 +1,6 @@
 #include "troupe/strategies/step/split_training.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "troupe/actors/shard/row_shard.hpp"
@@ -11,6 +10,7 @@
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
@@ -21,6 +21,9 @@
 namespace troupe {
 
 namespace {
+
+// The sum of many magnitudes, each at most its share of kLargestSum, is above kLargestSum by rounding alone.
+constexpr double kRoomForRounding = 0.99;
 
 TrainedParameter described(const Graph& graph, ValueId id) {
   const auto& node = graph.producer(id);
@@ -62,11 +65,19 @@ bool counts_updates(const Graph& update, const TensorInfo& info) {
          });
 }
 
+/// Returns the scalar `x` where it is at most `bound`, else infinity; a NaN stays a NaN.
+Value bounded(Value x, double bound) {
+  return mul(x, rsqrt(at_most(x, bound)));
+}
+
 /// Splits one training step; see split_training(). run() must be called once.
 class Splitter {
  public:
   Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
-      : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
+      : spec_(spec),
+        hook_(options.hook),
+        largest_magnitude_(kLargestSum / options.weights * kRoomForRounding),
+        forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
     split_.weighted = !options.whole_batches && forward_.has_output(names::loss_weight(0));
     if (!options.whole_batches) expect_no_collectives();
@@ -93,7 +104,10 @@ class Splitter {
     placed_ = place(parameters);
     expect_each_once(placed_, parameters);
     add_groups(replica, parameters);
-    if (hook_ != nullptr) encode_groups();
+    if (hook_ != nullptr)
+      encode_groups();
+    else
+      bound_magnitude();
     for (std::size_t g = 0; g < blocks_.size(); ++g) {
       blocks_[g].insert(blocks_[g].begin(),
                         hook_ != nullptr ? not_finite(blocks_[g].front().dtype()) : head_of_block(builder));
@@ -193,26 +207,32 @@ class Splitter {
       GraphBuilder::Scope scope(magnitude_.builder(), name);
       std::vector<Shape> shapes;
       for (const auto& gradient : blocks_[g]) shapes.push_back(gradient.shape());
-      const auto encoded = hook_->encode(blocks_[g], {name, &next_states});
+      const auto encoded = hook_->encode(blocks_[g], {name, next_states});
       split_.groups[g].decode = decoder(encoded.info(), shapes);
       const auto decoded = hook_->decode(encoded, shapes);
       checked.insert(checked.end(), decoded.begin(), decoded.end());
       blocks_[g] = {encoded};
     }
     if (spec_.check_finite) magnitude_ = largest_magnitude(checked);
+    bound_magnitude();
     set_states(next_states, step_is_finite(magnitude_));
   }
 
-  /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is at most
-  /// kLargestSum, else 1, because any dtype has these numbers.
+  void bound_magnitude() {
+    if (spec_.check_finite) magnitude_ = bounded(magnitude_, largest_magnitude_);
+  }
+
+  /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is finite, else 1,
+  /// because any dtype has these numbers.
   Value not_finite(DType dtype) const { return cast(reshape(is_skipped(step_is_finite(magnitude_)), Shape{1}), dtype); }
 
   /// Returns the graph that decodes not_finite() and an encoding into a block of gradients; see ParameterGroup::decode.
+  /// The magnitude of the block is 0 or infinite, which the weight of a worker does not change.
   Graph decoder(const TensorInfo& encoded, const std::vector<Shape>& shapes) const {
     GraphBuilder builder;
     const auto received = builder.input(ShardUpdate::kSent, Shape{1 + encoded.shape.elements()}, encoded.dtype);
     const auto not_finite = reshape(cast(view_at(received, 0, Shape{1}), DType::float32), Shape{});
-    std::vector<Value> values{not_finite * std::numeric_limits<float>::max()};
+    std::vector<Value> values{mul(not_finite, rsqrt(at_most(not_finite, 0.5)))};
     const auto decoded = hook_->decode(view_at(received, 1, encoded.shape), shapes);
     values.insert(values.end(), decoded.begin(), decoded.end());
     builder.output(ShardUpdate::kBlock, pack(values));
@@ -293,6 +313,7 @@ class Splitter {
 
   const TrainingSpec& spec_;
   const GradientHook* hook_;
+  const double largest_magnitude_;  // the largest one of a worker with which a step is applied
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;

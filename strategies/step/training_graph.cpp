@@ -236,11 +236,11 @@ Value step_is_finite(Value sum) {
 }
 
 Value is_skipped(Value apply_if) {
-  return at_least(scale(apply_if, -1.0), -0.5);
+  return at_most(apply_if, 0.5);
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
-                     std::int64_t replicas) {
+                     std::int64_t replicas, const GradientHook::NextStates* states) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
   const auto replica = add_gradients(builder, spec);
   std::vector<Value> of_replica{replica.loss_check};
@@ -258,6 +258,7 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
   if (builder.graph().has_output(names::kBatchWeight))
     batch_weight = builder.value(builder.graph().output(names::kBatchWeight));
   spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if, batch_weight);
+  if (states != nullptr) set_states(*states, apply_if);
   assign_next_values(builder, apply_if);
   // 1 if the step is applied, else 1 / sqrt(0), which is infinite.
   builder.output(names::kMagnitude, rsqrt(apply_if));

@@ -11,6 +11,7 @@
 #include "troupe/ops/nn/loss.hpp"
 #include "troupe/ops/nn/model.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
 
 namespace troupe {
 
@@ -102,12 +103,13 @@ Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec);
 
 /// The largest sum, over the replicas, of the magnitudes of gradients with which a step is applied: half the largest
 /// finite float32. The bound implies that the sums of the gradients are finite, so replicas can decide before the sums
-/// exist. All replicas and servers take the same decision, since they compare the same number.
+/// exist. All replicas take the same decision, since they compare the same number; for servers see
+/// SplitOptions::weights.
 inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
 
 /// Returns the flag that updates read: 1 if the losses and gradients of all replicas are finite, else 0, with which
-/// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if it
-/// is at most kLargestSum.
+/// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if the sum is at
+/// most kLargestSum.
 Value step_is_finite(Value sum);
 /// Returns 1 if the flag that updates read is 0, else 0.
 Value is_skipped(Value apply_if);
@@ -125,10 +127,11 @@ std::vector<Value> unreduced(std::span<const Value> values);
 /// Outputs: those of the forward graph and names::kMagnitude. A step in which the loss or a gradient of any replica is
 /// not finite changes no parameter and no optimizer state of any replica: the updates read a flag on their device.
 /// `replicas` is the number of replicas that compute a batch together; layers gather values of so many. The graph may
-/// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them. Throws
+/// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them.
+/// `states`, to which `reduce` may add, are states of a hook that get their next values if the step is applied. Throws
 /// Error if there is nothing to train, or if the first result of `reduce` does not depend on all gradients.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
-                     std::int64_t replicas = 1);
+                     std::int64_t replicas = 1, const GradientHook::NextStates* states = nullptr);
 
 /// The names of the fields that a graph reads, in the order of its inputs. The batch info is no field.
 std::vector<std::string> fields_read(const Graph& graph);

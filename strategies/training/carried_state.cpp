@@ -17,6 +17,14 @@ namespace {
                                    "; Dataset::in_streams() makes batches that continue each other");
 }
 
+/// Returns the number of rows of the last batch of an epoch, over all processes. No batch has fewer.
+std::int64_t rows_of_last_batch(const Dataset& data) {
+  const auto& layout = data.layout();
+  const auto batch_rows = data.batch_rows();
+  if (!layout.whole()) return layout.share(layout.batches(batch_rows) - 1, batch_rows).batch_rows;
+  return (data.rows() - 1) % batch_rows + 1;
+}
+
 }  // namespace
 
 void check_carried_states(const Plan& plan, const Dataset& data) {
@@ -26,8 +34,8 @@ void check_carried_states(const Plan& plan, const Dataset& data) {
     if (data.is_shuffled()) refuse_data(actor, rows, data, "is shuffled");
     if (data.batch_rows() != rows)
       refuse_data(actor, rows, data, "has batches of " + std::to_string(data.batch_rows()) + " rows");
-    if (data.rows() % rows != 0)
-      refuse_data(actor, rows, data, "has a last batch of " + std::to_string(data.rows() % rows) + " rows");
+    if (const auto smallest = rows_of_last_batch(data); smallest != rows)
+      refuse_data(actor, rows, data, "has a last batch of " + std::to_string(smallest) + " rows");
   }
 }
 

@@ -150,10 +150,11 @@ bool MetricsExchange::all_ended(std::span<const int> absent) const {
 }
 
 std::string MetricsExchange::missing(std::span<const int> absent) const {
-  std::string text;
+  std::string names;
   for (const auto& [number, peer] : peers_)
-    if (!has_ended(number, peer, absent)) text += (text.empty() ? "process " : ", process ") + std::to_string(number);
-  return text + " has not reported its last steps";
+    if (!has_ended(number, peer, absent))
+      names += (names.empty() ? " by process " : ", process ") + std::to_string(number);
+  return "the last steps have not been reported" + names;
 }
 
 Staleness MetricsExchange::staleness() const {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "troupe/actors/messages/end_run.hpp"
@@ -84,6 +85,18 @@ void add_part(StepMetrics& whole, const StepMetrics& part, bool first) {
   }
 }
 
+/// Throws Error unless every number is one of `replicas` replicas, and each is there once.
+void expect_replicas(std::span<const int> reporting, int replicas) {
+  std::set<int> known;
+  for (const auto replica : reporting) {
+    const auto text = "replica " + std::to_string(replica);
+    if (replica < 0 || replica >= replicas)
+      throw Error("strategy",
+                  text + " cannot report: there are " + std::to_string(replicas) + " (Strategy::reporting_replicas)");
+    if (!known.insert(replica).second) throw Error("strategy", text + " reports twice (Strategy::reporting_replicas)");
+  }
+}
+
 }  // namespace
 
 MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form)
@@ -93,10 +106,7 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
     reporting.resize(static_cast<std::size_t>(replicas));
     std::iota(reporting.begin(), reporting.end(), 0);
   }
-  for (const auto replica : reporting)
-    if (replica < 0 || replica >= replicas)
-      throw Error("strategy", "replica " + std::to_string(replica) + " cannot report: there are " +
-                                  std::to_string(replicas) + " (Strategy::reporting_replicas)");
+  expect_replicas(reporting, replicas);
   parts_ = std::make_shared<Parts>(replicas, std::move(reporting));
   for (int replica = 0; replica < replicas; ++replica)
     parts_->here[static_cast<std::size_t>(replica)] = parts_->reports(replica);
@@ -311,10 +321,14 @@ std::string MetricsLog::missing() const {
   const auto queue_of = [&](int replica) -> auto& {
     return parts_->per_replica[static_cast<std::size_t>(replica)];
   };
+  // On another rank than 0 the reports of other processes arrive as whole steps.
+  auto reporting = parts_->reporting;
+  if (exchange_ && !exchange_->is_rank_zero())
+    std::erase_if(reporting, [&](int replica) { return !parts_->here[static_cast<std::size_t>(replica)]; });
   const auto has_more = [&](int replica) { return queue_of(replica).size() > 0; };
-  const auto ahead = std::ranges::find_if(parts_->reporting, has_more);
-  if (ahead == parts_->reporting.end()) return {};
-  const auto behind = std::ranges::find_if_not(parts_->reporting, has_more);
+  const auto ahead = std::ranges::find_if(reporting, has_more);
+  const auto behind = std::ranges::find_if_not(reporting, has_more);
+  if (ahead == reporting.end() || behind == reporting.end()) return {};
   return "replica " + std::to_string(*behind) + " has not reported step " + std::to_string(queue_of(*ahead)[0].step) +
          ", which replica " + std::to_string(*ahead) + " has";
 }

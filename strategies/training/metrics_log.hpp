@@ -62,8 +62,9 @@ class MetricsLog {
   void exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here);
   /// Returns true if, after end_run(), take() has returned every step of the run, with the reports of all processes.
   bool complete() const { return complete_; }
-  /// A text on the reports that are missing after end_run(): the processes that have not ended the run and, on rank 0
-  /// or in one process, the replicas that have reported fewer steps than others. Empty if none is missing.
+  /// A text on the reports that are missing after end_run(): the processes that have not ended the run, or else a
+  /// replica that has reported fewer steps than another one. Rank 0 knows the reports of all replicas, another rank
+  /// those of its own. Empty if none is missing.
   std::string missing() const;
 
  private:

@@ -150,12 +150,13 @@ int rank_of(int process, std::span<const int> processes, const std::string& name
 void expect_whole(const std::vector<std::int64_t>& numbers, std::span<const int> processes, const std::string& broken) {
   std::string names;
   for (std::size_t rank = 0; 2 * rank < numbers.size(); ++rank)
-    if (numbers[2 * rank] != 0) names += (names.empty() ? "" : ", ") + std::to_string(processes[rank]);
+    if (numbers[2 * rank] != 0) names += (names.empty() ? "" : ", process ") + std::to_string(processes[rank]);
   if (!broken.empty()) throw Error("store", broken);
   if (!names.empty())
-    throw Error("trainer", "process " + names +
-                               " has parameters that a failed run has left half-written; recover or set them there "
-                               "before the next fit");
+    throw Error("trainer",
+                "parameters that a failed run has left half-written must be recovered or set before the next fit, in "
+                "process " +
+                    names);
 }
 
 /// Copies the rows of `version` from rank `root` to all ranks; without `rows`, all rows. Raises the number of updates

@@ -60,8 +60,8 @@ struct TrainerOptions {
 };
 
 /// Trains a model by a strategy, which must outlive the trainer: every function that needs a destroyed strategy throws
-/// Error. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw
-/// Error while another thread is in one of them. The store of shared_parameters() may outlive the trainer.
+/// Error. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw Error while another thread
+/// is in one of them. The store of shared_parameters() may outlive the trainer.
 class Trainer {
  public:
   Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,

@@ -32,7 +32,7 @@ class Sender {
     GraphBuilder builder;
     const auto gradient = builder.input("gradient", shape), flag = builder.input("apply_if", {});
     GradientHook::NextStates next_states;
-    const auto encoded = hook.encode(std::vector{gradient}, {"site", &next_states});
+    const auto encoded = hook.encode(std::vector{gradient}, {"site", next_states});
     set_states(next_states, flag);
     builder.output("encoded", encoded);
     builder.output("decoded", hook.decode(encoded, std::vector{shape}).front());

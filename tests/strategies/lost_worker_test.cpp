@@ -137,6 +137,48 @@ TEST_CASE("without any worker left a run fails, and says so") {
   CHECK_THROWS_WITH(plan.wait(), Contains("[dispatcher] all workers are lost"));
 }
 
+TEST_CASE("a run fails if its last worker is lost and another worker was lost before the run") {
+  Servers job(ConsistencyRule::asynchronous(2), Grain::fused, 5);
+  SpawnedPlan plan(job.setups, job.plan);
+  plan.start({0, kLastStep, 0, 0});
+  run_some(job.setups, 5, 400);
+  plan.lose(2);
+  plan.wait();
+  plan.start({kBatches, kLastStep, 1, 0});
+  run_some(job.setups, 6, 400);
+  plan.lose(3);
+  CHECK_THROWS_WITH(plan.wait(), Contains("[dispatcher] all workers are lost"));
+}
+
+TEST_CASE("a run fails if all workers were lost before it") {
+  Servers job(ConsistencyRule::asynchronous(2), Grain::fused, 5);
+  SpawnedPlan plan(job.setups, job.plan);
+  plan.start({0, 4, 0, 0});
+  plan.wait();
+  plan.lose(2);
+  plan.lose(3);
+  plan.start({4, kLastStep, 0, 4});
+  CHECK_THROWS_WITH(plan.wait(), Contains("[dispatcher] all workers are lost"));
+}
+
+TEST_CASE("a replay fails if a worker is lost to which the recording gives batches") {
+  const auto recording = std::make_shared<Recording>(1, "the same");
+  {
+    Servers job(ConsistencyRule::asynchronous(2), Grain::fused, 5);
+    for (auto& setup : job.setups) setup.context.record = recording;
+    SpawnedPlan plan(job.setups, job.plan);
+    plan.start({0, kLastStep, 0, 0});
+    plan.wait();
+  }
+  Servers job(ConsistencyRule::asynchronous(2), Grain::fused, 7);
+  for (auto& setup : job.setups) setup.context.replay = recording;
+  SpawnedPlan plan(job.setups, job.plan);
+  plan.start({0, kLastStep, 0, 0});
+  run_some(job.setups, 7, 400);
+  plan.lose(2);
+  CHECK_THROWS_WITH(plan.wait(), Contains("[replay] the recording gives batches to worker 0, which is lost"));
+}
+
 TEST_CASE("who is not expendable cannot be lost") {
   Servers job(ConsistencyRule::asynchronous(2), Grain::fused, 5);
   SpawnedPlan plan(job.setups, job.plan);

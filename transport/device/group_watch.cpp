@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "troupe/ops/core/signals_blocked.hpp"
+
 namespace troupe::device {
 
 GroupWatch::GroupWatch(std::chrono::milliseconds limit, Hooks hooks)
     : limit_(limit),
       interval_(std::clamp(limit / 8, std::chrono::milliseconds(1), std::chrono::milliseconds(1'000))),
-      hooks_(std::move(hooks)),
-      thread_([this] { work(); }) {}
+      hooks_(std::move(hooks)) {
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { work(); });
+}
 
 GroupWatch::~GroupWatch() {
   {

@@ -5,13 +5,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/hash.hpp"
+#include "troupe/transport/membership/binding.hpp"
 
 namespace troupe {
 
@@ -72,18 +71,12 @@ std::filesystem::path private_folder() {
   return folder;
 }
 
-/// Returns the name of a job's secret: the id that the launcher gives the job, its rendezvous, and a hash of both and
-/// of the network namespace, in which the rendezvous belongs to one job at a time.
+/// Returns the name of a job's secret: the port of its rendezvous and the network namespace, in which one process at a
+/// time listens at the port. Ranks may spell the host in different ways, and rank 0 itself compares their run ids.
 std::string file_name(const Job& job) {
   struct stat network {};
   (void)stat("/proc/self/ns/net", &network);
-  const auto id = (job.run_id.empty() ? "" : job.run_id + "-") + job.rendezvous;
-  Hash hash;
-  hash.add(id);
-  hash.add(std::to_string(network.st_ino));
-  std::string name;
-  for (const auto c : id.substr(0, 100)) name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' ? c : '-';
-  return name + "-" + std::to_string(hash.digest());
+  return "port-" + port_of_address(job.rendezvous) + "-" + std::to_string(network.st_ino);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
 
@@ -46,6 +47,8 @@ MpiThread::MpiThread() {
   auto ready = initialized.get_future();
   const SignalsBlocked blocked;
   thread_ = std::thread([this, &initialized] {
+    // MPI adds numbers up on this thread.
+    set_float_mode(kDefaultFloatMode);
     try {
       initialize();
     } catch (...) {

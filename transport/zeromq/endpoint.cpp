@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/descriptors.hpp"
 #include "troupe/transport/secret.hpp"
@@ -57,7 +58,11 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.host = host_identity();
     address_.pid = getpid();
     bind();
-    io_thread_ = std::thread([this] { run_io(); });
+    const SignalsBlocked blocked;
+    io_thread_ = std::thread([this] {
+      set_float_mode(kDefaultFloatMode);
+      run_io();
+    });
   }
 
   ~ZeroMqEndpoint() override {

@@ -216,6 +216,8 @@ TEST_CASE("words that a part cannot say, or a coordinator, are refused") {
   strange.header.edge = static_cast<std::int32_t>(RunWord::wired);
   CHECK_THROWS_WITH(order_of(strange), Contains("no order"));
   strange.header.slot = 16;
+  CHECK_THROWS_WITH(end_of(strange), Contains("carries no end of a run"));
+  strange.header.edge = static_cast<std::int32_t>(RunWord::over);
   CHECK_THROWS_WITH(end_of(strange), "[run] flags 16 of the end of a run are unknown");
   // The flag of a failure, without the failure.
   strange.header.slot = 1;

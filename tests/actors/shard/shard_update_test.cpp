@@ -89,6 +89,21 @@ TEST_CASE("parameters travel as a block: there and back, towards another, and as
   CHECK(elements(bound.b) == std::vector<float>{4, 5, 6, 7});
 }
 
+TEST_CASE("a gradient whose delay compensation is not finite is applied as it is") {
+  Bound bound;
+  Tensor then(bound.update.parameter_block().shape, DType::float32);
+  bound.update.pack(then);
+  bound.update.apply(gradients(bound.update), 0, 1);  // all 0 now
+  const auto block = gradients(bound.update);
+  const auto second =
+      pack_offsets(std::vector<TensorInfo>{{Shape{}, DType::float32}, {Shape{3}, DType::float32}})[1] + 1;
+  block.mutable_data<float>()[static_cast<std::size_t>(second)] = 1e20F;
+  bound.update.take_part(block, 1, 1);
+  bound.update.compensate(then, 0.25F);
+  bound.update.apply(1, 1);
+  CHECK(elements(bound.a) == std::vector<float>{-0.5F, -0.5e20F, 10.5F});
+}
+
 TEST_CASE("delay compensation follows its formula") {
   Bound bound;
   Tensor then(bound.update.parameter_block().shape, DType::float32);

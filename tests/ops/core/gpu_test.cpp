@@ -272,8 +272,9 @@ TEST_CASE("tensors of another device, and devices that do not exist, are refused
 TEST_CASE("a GPU that is out of memory reports the bytes requested, and goes on", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
-  const auto error = error_of([&] { Tensor({std::int64_t{1} << 45}, DType::float32, *device); });
-  CHECK(contains(error, "[cuda] out of memory: 140737488355328 bytes requested on cuda:0"));
+  const auto too_large = [&] { Tensor({std::int64_t{1} << 45}, DType::float32, *device); };
+  CHECK_THROWS_AS(too_large(), OutOfMemory);
+  CHECK(contains(error_of(too_large), "[cuda] out of memory: 140737488355328 bytes requested on cuda:0"));
   Program program(doubled(), 1, *device);
   program.bind("x", counting_from(1.0F).to(*device));
   program.run();

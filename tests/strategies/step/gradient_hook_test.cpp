@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <numeric>
 
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/store/lease.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 #include "troupe/strategies/local_sgd.hpp"
@@ -132,6 +134,17 @@ TEST_CASE("replicas with a hook stay alike and learn, in every grain, to the sam
   const auto plain = train(runtime, Mirrored(cpu_devices(replicas)), data_of_50(), Grain::fused, 6);
   CHECK(fused.hash != plain.hash);
   CHECK(fused.losses.back() == Approx(plain.losses.back()).epsilon(0.4));
+}
+
+TEST_CASE("a replica with a hook decides once whether a step is applied, for parameters and for what it keeps") {
+  auto runtime = scheduled_runtime(9);
+  const auto strategy = mirrored(2, std::make_shared<TopKGradients>(0.2), GENERATE(false, true));
+  const auto text = to_text(small_trainer(runtime, strategy).training_plan(data_of_50()));
+  std::size_t decisions = 0;
+  for (auto at = text.find("\nop step_is_finite"); at != std::string::npos;
+       at = text.find("\nop step_is_finite", at + 1))
+    ++decisions;
+  CHECK(decisions == 2);
 }
 
 TEST_CASE("a training whose replicas keep something is recorded from its beginning only") {

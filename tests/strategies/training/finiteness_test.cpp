@@ -3,8 +3,11 @@
 #include <cmath>
 #include <limits>
 
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/local_sgd.hpp"
@@ -173,6 +176,59 @@ TEST_CASE("a worker of local SGD skips its own part of a step, and the metrics c
   CHECK(result.epochs.at(0).training.skipped_steps == 0);
 }
 
+TEST_CASE("an update of backup workers with a hook is left out if one of its gradients is not finite") {
+  const auto hook = GENERATE("none", "bfloat16", "top_k:1");
+  const ParameterServer strategy(places_of(cpu_devices(3)), {Place{}}, ConsistencyRule::with_backup(3, 1),
+                                 {.hook = gradient_hook_of(hook)});
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    CAPTURE(hook, seed);
+    auto runtime = scheduled_runtime(seed, 2);
+    Trainer trainer(runtime, strategy, root, Sgd{.lr = 0.25}, kLossOfRow);
+    trainer.fit(rows_with({1, 0, 1, 1, 0, 1, 1, 1}, 1), {.on_non_finite_loss = NonFiniteLoss::skip});
+    CHECK(std::isfinite(w_of(trainer)));
+  }
+}
+
+TEST_CASE("a sum of gradients that servers cannot hold makes no update, with a hook and without") {
+  const auto hook = GENERATE("none", "bfloat16", "top_k:1", "power_sgd:1");
+  CAPTURE(hook);
+  const ParameterServer strategy(places_of(cpu_devices(3)), {Place{}}, ConsistencyRule::synchronous(3),
+                                 {.hook = gradient_hook_of(hook)});
+  auto runtime = scheduled_runtime(15, 2);
+  const auto four_times_w = [](const Inputs& in) -> Outputs { return scale(mul(in["g"], parameter_w(in)), 4.0); };
+  Trainer trainer(runtime, strategy, four_times_w, Sgd{.lr = 1.0}, kLossOfRow);
+  // Each worker's gradient is finite, and a third of 4 g.
+  const std::vector<float> g{1.1e38F, 1.1e38F, 1.1e38F, 1, 1, 1};
+  const auto result = trainer.fit(rows_with(g, 3), {.on_non_finite_loss = NonFiniteLoss::skip});
+  CHECK(w_of(trainer) == Approx(-4.0).epsilon(0.01));
+  CHECK(result.epochs.at(0).training.skipped_steps == 1);
+}
+
+TEST_CASE("shards of rows and of blocks leave out the same updates") {
+  const auto rule = GENERATE(ConsistencyRule::with_backup(3, 1), ConsistencyRule::synchronous(3));
+  const auto hook = GENERATE("none", "bfloat16");
+  const ParameterServer strategy(places_of(cpu_devices(3)), {Place{}, Place{}}, rule, {.hook = gradient_hook_of(hook)});
+  // The gradients of w and of row 0 of the table are the mean of g.
+  const auto model = [](const Inputs& in) -> Outputs {
+    const auto table = in.builder().row_sparse_parameter("table", {2, 1}, Initializer::zeros());
+    return add(mul(in["g"], parameter_w(in)), mul(in["g"], gather(table, in["row"])));
+  };
+  for (const float g : {4e37F, 1e38F, 1.5e38F, 3e38F}) {
+    CAPTURE(rule.quorum, hook, g);
+    auto runtime = scheduled_runtime(17, 2);
+    Trainer trainer(runtime, strategy, model, Sgd{.lr = 1e-38}, kLossOfRow);
+    const std::vector<float> all(6, g);
+    const auto data =
+        Dataset::from_arrays({{"g", Tensor::from<float>({6, 1}, all)}, {"row", Tensor({6}, DType::int32)}});
+    const auto result = trainer.fit(data.batch(3), {.on_non_finite_loss = NonFiniteLoss::skip});
+    const auto table = trainer.parameters().get("table");
+    const auto w = w_of(trainer), row = table.data<float>()[0];
+    CHECK((w != 0.0F) == (row != 0.0F));
+    CHECK((w != 0.0F) == (result.epochs.at(0).training.rows > 0));
+    CHECK(std::isfinite(w));
+  }
+}
+
 TEST_CASE("workers of asynchronous servers decide for themselves") {
   const ParameterServer strategy(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
   auto runtime = scheduled_runtime(11, 2);
@@ -190,5 +246,17 @@ TEST_CASE("the decision can be switched off") {
     const auto result = trainer.fit(rows_with({1, 0}, 2));
     CHECK(std::isnan(w_of(trainer)));
     CHECK(result.epochs.at(0).training.skipped_steps == 0);
+  }
+}
+
+TEST_CASE("a plan that takes no decision computes no magnitudes") {
+  for (const auto& [name, strategy] : settings()) {
+    CAPTURE(name);
+    auto runtime = scheduled_runtime(13, 2);
+    const auto data = rows_with({1, 2}, 2);
+    for (const bool check : {true, false}) {
+      Trainer trainer(runtime, *strategy, root, Sgd{.lr = 0.25}, kLossOfRow, {.check_finite = check});
+      CHECK((to_text(trainer.training_plan(data)).find("largest_magnitude") != std::string::npos) == check);
+    }
   }
 }

@@ -1,5 +1,7 @@
 #include "troupe/strategies/training/metrics_log.hpp"
 
+#include <array>
+
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/ops/core/backend.hpp"
@@ -7,6 +9,7 @@
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -66,6 +69,36 @@ TEST_CASE("steps are put together from all replicas, in order, as soon as all ha
   report(*second, 6, 0.0F, 1, 0.0F, 0.0F, 1);
   CHECK(log.take().size() == 1);
   CHECK(log.take().empty());
+}
+
+TEST_CASE("a process other than rank 0 names its own replica whose report is missing, not one of another process") {
+  const auto address = new_address();
+  std::array<std::string, 2> missing;
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    auto log = log_of(3);
+    log.exchange_with(std::make_unique<MetricsExchange>(*cluster, 1), {rank == 0, rank == 1, rank == 1});
+    log.begin(0);
+    SpawnContext context;
+    if (rank == 1) report(*log.sink(NonFiniteLoss::stop)({.replica = 1}, context), 0, 0.5F, 1, 1.0F, 1.0F, 1);
+    log.end_run();
+    log.take();
+    while (!log.complete()) log.take(std::chrono::milliseconds(10));
+    missing[static_cast<std::size_t>(rank)] = log.missing();
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  CHECK(missing[0].empty());
+  CHECK(missing[1] == "replica 2 has not reported step 0, which replica 1 has");
+}
+
+TEST_CASE("a list of the replicas that report has each replica once") {
+  const auto log = [](std::vector<int> reporting) {
+    MetricsLog(2, small_spec(), small_dataset(1).fields(), {.reporting = std::move(reporting)});
+  };
+  CHECK_NOTHROW(log({1, 0}));
+  CHECK_THROWS_WITH(log({0, 2}), Contains("[strategy] replica 2 cannot report: there are 2"));
+  CHECK_THROWS_WITH(log({0, 1, 0}), Contains("[strategy] replica 0 reports twice"));
 }
 
 TEST_CASE("reports of a replica that is far ahead are kept in order, tables too") {

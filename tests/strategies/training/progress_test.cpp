@@ -203,6 +203,24 @@ TEST_CASE("rows weigh the same in an accumulated update, in every strategy") {
   CHECK(value_of(trainer.parameters(), "w") == -2.0F);
 }
 
+TEST_CASE("a worker of local SGD whose part is empty begins and ends accumulated updates nevertheless") {
+  // The last of three batches has one row, of worker 0: it begins the second update and ends the third.
+  const std::vector<float> g{1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const LocalSgd strategy(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 12});
+  auto runtime = scheduled_runtime(10, 2);
+  Trainer trainer(runtime, strategy, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(2), kRowLoss);
+  for (int epoch = 0; epoch < 2; ++epoch) CHECK_NOTHROW(trainer.fit(numbers(g, 4), {.max_steps = 3}));
+  // The rows of each worker's updates. A fit ends a round, after which the worker has the mean of both copies.
+  const auto mean = [](std::initializer_list<float> rows) {
+    float sum = 0.0F;
+    for (const auto row : rows) sum += row;
+    return sum / static_cast<float>(rows.size());
+  };
+  const float first0 = mean({1, 2, 5, 6}), first1 = mean({3, 4, 7, 8});
+  const float second0 = mean({9, 1, 2}) + mean({5, 6, 9}), second1 = mean({3, 4}) + mean({7, 8});
+  CHECK(value_of(trainer.parameters(), "w") == Approx(-(5.0F * (first0 + second0) + 4.0F * (first1 + second1)) / 9.0F));
+}
+
 TEST_CASE("a fit that ends within an update keeps its gradients for the next fit, and says so") {
   auto runtime = scheduled_runtime(9);
   const OneDevice strategy;

@@ -79,7 +79,7 @@ TEST_CASE("half-written parameters of one process are an error in all, and chang
       CHECK_THAT(exchange.errors[rank], Contains("may be half-written: it hung"));
       continue;
     }
-    const auto process = broken == 0 ? "process 0 has" : "process 2 has";
+    const auto process = broken == 0 ? "in process 0" : "in process 2";
     CHECK_THAT(exchange.errors[rank], Contains(process) && Contains("half-written"));
     CHECK(exchange.stores[rank].get("w").data<float>()[0] == static_cast<float>(rank));
   }

@@ -38,9 +38,10 @@ class SecretFile {
   std::string path_;
 };
 
-/// A job on this machine. The process number keeps the job apart from those of other tests.
-Job job_of(int rank, const std::string& run_id = "test") {
-  return {.rank = rank, .world_size = 2, .rendezvous = "127.0.0.1:1", .run_id = run_id + std::to_string(getpid())};
+/// A job on this machine, at which nothing listens. The process number in place of a port keeps the job apart from
+/// those of other tests.
+Job job_of(int rank, const std::string& host = "127.0.0.1", const std::string& run_id = {}) {
+  return {.rank = rank, .world_size = 2, .rendezvous = host + ":" + std::to_string(getpid()), .run_id = run_id};
 }
 
 mode_t mode_of(const std::string& path) {
@@ -65,7 +66,7 @@ TEST_CASE("a secret is given by a file that its user alone can read, or else by 
                     Contains("'no such file' cannot be read") && Contains("openssl"));
 }
 
-TEST_CASE("rank 0 leaves its secret in a private folder, where the ranks of the same job find it while it lives") {
+TEST_CASE("rank 0 leaves its secret in a private folder, where the ranks of its port find it while it lives") {
   JobSecret other(job_of(1), {});
   CHECK_FALSE(other.find());
   {
@@ -77,7 +78,11 @@ TEST_CASE("rank 0 leaves its secret in a private folder, where the ranks of the 
     CHECK(other.find() == first.find());
     CHECK(mode_of(first.path()) == 0600);
     CHECK(mode_of(std::filesystem::path(first.path()).parent_path()) == 0700);
-    CHECK(JobSecret(job_of(1, "other"), {}).find() == std::nullopt);
+    CHECK(JobSecret(job_of(1, "localhost"), {}).find() == first.find());
+    CHECK(JobSecret(job_of(1, "127.0.0.1", "another run"), {}).find() == first.find());
+    auto elsewhere = job_of(1);
+    elsewhere.rendezvous += "1";
+    CHECK(JobSecret(elsewhere, {}).find() == std::nullopt);
   }
   CHECK_FALSE(other.find());
 }

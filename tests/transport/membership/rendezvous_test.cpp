@@ -132,6 +132,25 @@ TEST_CASE("a secret that a job has left without ending does not keep out the nex
   CHECK(ends == Ends(2));
 }
 
+TEST_CASE("ranks of one machine meet without a secret of theirs, however each spells the host") {
+  const ReservedPort port;
+  const auto ends = on_processes(2, [&](int rank) {
+    const std::string host = rank == 0 ? "localhost" : "127.0.0.1";
+    join_cluster(options_of(rank, 2, host + ":" + std::to_string(port.number())))->leave();
+  });
+  CHECK(ends == Ends(2));
+}
+
+TEST_CASE("a rank of another run is refused by its run id, without a secret of its own") {
+  const auto address = new_address();
+  const auto ends = on_processes(2, [&](int rank) {
+    auto options = options_of(rank, 2, address);
+    options.job.run_id = rank == 0 ? "first" : "second";
+    join_cluster(options);
+  });
+  CHECK_THAT(ends[1], Contains("rank 1 belongs to run 'second', this is 'first'"));
+}
+
 TEST_CASE("a rank with another secret does not come, and says why") {
   const auto address = new_address();
   const FileOfSecret first('a'), second('b');
