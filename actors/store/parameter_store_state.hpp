@@ -146,6 +146,9 @@ struct ParameterStore::State {
   bool is_driver() const;
   /// Asks all fits for a boundary. Releases the lock meanwhile.
   void request_boundary(std::unique_lock<std::mutex>& lock);
+  /// Waits until `is_reached` is true, at most for kBoundaryLimit. Asks for a boundary if it does not come by itself,
+  /// and at the earliest kLeastRun after the last one, so that training advances however often it is asked.
+  void await_boundary(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_reached);
   /// Returns the published version that has the copies `refs` if a fit writes one of them, else null. If there is no
   /// version yet, asks for one and waits, at most for kBoundaryLimit. Null, too, after this time, or on the thread of a
   /// fit that has published none.
@@ -175,6 +178,8 @@ struct ParameterStore::State {
 
   std::vector<std::shared_ptr<RegisteredFit>> fits;
   std::uint64_t next_visit = 1;
+  bool boundary_requested = false;
+  std::chrono::steady_clock::time_point last_boundary;
   std::set<std::uint64_t> visits;  // numbers of the visits that wait or use parameters
   std::set<ParameterRef> wanted;   // copies that a version must have
   bool version_requested = false;

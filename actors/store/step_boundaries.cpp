@@ -12,6 +12,8 @@ namespace {
 
 /// The longest time that a thread waits for a step boundary.
 constexpr std::chrono::seconds kBoundaryLimit{60};
+/// The shortest time between a boundary and the request for the next one.
+constexpr std::chrono::milliseconds kLeastRun{1};
 /// The longest time that a fit waits for the threads that use a boundary.
 constexpr std::chrono::seconds kVisitLimit{10};
 
@@ -62,6 +64,7 @@ void StepBoundaries::close(bool requested) {
   auto& state = *store_->state_;
   std::unique_lock lock(state.mutex);
   const bool lets_in = requested || fit_->admits_in_run == RegisteredFit::kAll;
+  if (lets_in) state.boundary_requested = false;
   fit_->admits = lets_in ? state.next_visit : 0;
   state.access_over.notify_all();
   state.access_over.wait_for(lock, kVisitLimit,
@@ -79,7 +82,8 @@ bool StepBoundaries::run_has_begun() {
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
   fit_->admits = fit_->admits_in_run;
-  return !state.visits.empty() || state.version_requested;
+  state.last_boundary = std::chrono::steady_clock::now();
+  return state.boundary_requested;
 }
 
 // ---- the other side, in the store
@@ -91,9 +95,7 @@ ParameterStore::State::Visit::Visit(State& state, std::unique_lock<std::mutex>& 
   number_ = state.next_visit++;
   state.visits.insert(*number_);
   const auto admitted = [&] { return is_free() && state.admits(*number_); };
-  if (admitted()) return;
-  state.request_boundary(lock);
-  state.access_over.wait_for(lock, kBoundaryLimit, admitted);
+  if (!admitted()) state.await_boundary(lock, admitted);
 }
 
 ParameterStore::State::Visit::~Visit() {
@@ -115,7 +117,15 @@ bool ParameterStore::State::is_driver() const {
   return std::ranges::any_of(fits, [](const auto& fit) { return fit->driver == std::this_thread::get_id(); });
 }
 
+void ParameterStore::State::await_boundary(std::unique_lock<std::mutex>& lock,
+                                           const std::function<bool()>& is_reached) {
+  if (access_over.wait_until(lock, last_boundary + kLeastRun, is_reached)) return;
+  request_boundary(lock);
+  access_over.wait_for(lock, kBoundaryLimit, is_reached);
+}
+
 void ParameterStore::State::request_boundary(std::unique_lock<std::mutex>& lock) {
+  boundary_requested = true;
   const auto asked = fits;
   lock.unlock();
   for (const auto& fit : asked) fit->request();
@@ -143,8 +153,8 @@ std::shared_ptr<const PublishedVersion> ParameterStore::State::await_version(std
   if (!writes() || fits.empty()) return nullptr;
   if (!has_version() && is_driver()) return nullptr;
   if (!has_version()) {
-    request_version(lock, refs);
-    access_over.wait_for(lock, kBoundaryLimit, [&] { return !writes() || has_version() || fits.empty(); });
+    wanted.insert(refs.begin(), refs.end());
+    await_boundary(lock, [&] { return !writes() || has_version() || fits.empty(); });
   }
   return writes() && has_version() ? published : nullptr;
 }

@@ -11,8 +11,9 @@ std::int64_t sample_of(const Failure& failure, const EpochProgress& progress,
                        std::span<const std::int64_t> without_rows) {
   if (failure.row == InvalidSample::kUnknown) return failure.sample;
   if (progress.shares_steps()) return progress.sample_at(failure.step, failure.replica, failure.row);
-  // A replica counts its own steps, so the step of the run is the one that is missing.
-  if (without_rows.size() != 1) return InvalidSample::kUnknown;
+  // A replica counts its own steps, so the step of the run is the first one that is missing: a replica makes no further
+  // step of the run after a failed one.
+  if (without_rows.empty()) return InvalidSample::kUnknown;
   return progress.sample_at(without_rows.front(), failure.replica, failure.row);
 }
 

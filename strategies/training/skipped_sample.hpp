@@ -16,7 +16,7 @@ struct SkippedSample {
 };
 
 /// Returns the sample that has caused the failure of a run. `without_rows` has the steps of the run that no replica has
-/// reported: if replicas do not share steps, one such step is that of the failure. With several the row is unknown.
+/// reported. If replicas do not share steps, the first of them is that of the failure.
 SkippedSample skipped_sample(const Failure& failure, const EpochProgress& progress,
                              std::span<const std::int64_t> without_rows);
 

@@ -297,8 +297,11 @@ void TrainingRun::end_early() {
 /// because a step may have been reported whose update was never made. A batch with a sample that cannot be used counts
 /// as passed, and is no step.
 void TrainingRun::note_position() {
+  const bool left_out = plan_ && has_invalid_sample();
+  // If replicas do not share steps, the steps after the failed one were made and reported, too.
+  if (left_out && !progress_.shares_steps()) return;
   if (const auto updates_now = updates()) progress_.set_steps(*updates_now - updates_before_.value_or(0));
-  if (plan_ && has_invalid_sample()) progress_.pass_batch();
+  if (left_out) progress_.pass_batch();
 }
 
 /// Whether a sample that cannot be used has failed the run, and all actors have finished it.
@@ -315,7 +318,7 @@ bool TrainingRun::leaves_out(const Failure& failure) {
   report();
   auto skipped = skipped_sample(failure, progress_, without_rows_);
   if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", skipped.text, skipped.sample);
-  ++result_.skipped_batches;
+  result_.skipped_batches += std::max<std::int64_t>(1, std::ssize(without_rows_));
   if (result_.skipped_samples.size() < FitResult::kMostListed) result_.skipped_samples.push_back(std::move(skipped));
   leave_out_batch();
   return true;
