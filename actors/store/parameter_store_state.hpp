@@ -32,8 +32,8 @@ struct RegisteredFit {
   std::function<void()> make_request;
   // The mutex of the store guards the others.
   std::thread::id driver = {};
-  std::uint64_t admits = 0;         // visits with lower numbers may use parameters that no run writes
-  std::uint64_t admits_in_run = 0;  // the value of `admits` except between close() and run_has_begun()
+  bool opens_between_runs = false;
+  std::uint64_t admits = kAll;  // visits with lower numbers may use parameters that no run writes
 };
 
 /// Copies of parameters at one step boundary, by name and replica.
@@ -127,7 +127,8 @@ struct ParameterStore::State {
   class Visit {
    public:
     /// Waits until `is_free` is true at a step boundary of all registered fits, at most for kBoundaryLimit. Does not
-    /// wait if there is no fit, or on the thread of a fit. The caller must check that the parameters are free.
+    /// wait if there is no fit, or on the thread of a fit. The caller must check that the parameters are free. A fit
+    /// that begins waits for the end of the visit.
     Visit(State& state, std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_free);
     ~Visit();
     Visit(const Visit&) = delete;
@@ -135,7 +136,7 @@ struct ParameterStore::State {
 
    private:
     State& state_;
-    std::optional<std::uint64_t> number_;  // nothing if there was no fit to wait for
+    std::optional<std::uint64_t> number_;  // nothing on the thread of a fit
   };
   /// Whether all fits let a visit with this number use parameters that no run writes.
   bool admits(std::uint64_t visit) const;

@@ -35,7 +35,7 @@ StepBoundaries::StepBoundaries(std::shared_ptr<ParameterStore> store, Open open,
     : store_(std::move(store)), fit_(std::make_shared<RegisteredFit>()) {
   fit_->make_request = std::move(request);
   fit_->driver = std::this_thread::get_id();
-  fit_->admits_in_run = fit_->admits = open == Open::on_request ? 0 : RegisteredFit::kAll;
+  fit_->opens_between_runs = open == Open::between_runs;
   std::lock_guard lock(store_->state_->mutex);
   store_->state_->fits.push_back(fit_);
 }
@@ -60,16 +60,23 @@ void StepBoundaries::set_driver(std::thread::id thread) {
   fit_->driver = thread;
 }
 
+void StepBoundaries::open() {
+  auto& state = *store_->state_;
+  std::lock_guard lock(state.mutex);
+  if (fit_->opens_between_runs) fit_->admits = RegisteredFit::kAll;
+  state.access_over.notify_all();
+}
+
 void StepBoundaries::close(bool requested) {
   auto& state = *store_->state_;
   std::unique_lock lock(state.mutex);
-  const bool lets_in = requested || fit_->admits_in_run == RegisteredFit::kAll;
+  const bool lets_in = requested || fit_->opens_between_runs;
   if (lets_in) state.boundary_requested = false;
   fit_->admits = lets_in ? state.next_visit : 0;
   state.access_over.notify_all();
   state.access_over.wait_for(lock, kVisitLimit,
                              [&] { return state.visits.empty() || *state.visits.begin() >= fit_->admits; });
-  if (fit_->admits_in_run == 0) fit_->admits = 0;
+  fit_->admits = 0;
 }
 
 void StepBoundaries::publish() {
@@ -81,7 +88,6 @@ void StepBoundaries::publish() {
 bool StepBoundaries::run_has_begun() {
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
-  fit_->admits = fit_->admits_in_run;
   state.last_boundary = std::chrono::steady_clock::now();
   return state.boundary_requested;
 }
@@ -91,11 +97,11 @@ bool StepBoundaries::run_has_begun() {
 ParameterStore::State::Visit::Visit(State& state, std::unique_lock<std::mutex>& lock,
                                     const std::function<bool()>& is_free)
     : state_(state) {
-  if (state.fits.empty() || state.is_driver()) return;
+  if (state.is_driver()) return;
   number_ = state.next_visit++;
   state.visits.insert(*number_);
   const auto admitted = [&] { return is_free() && state.admits(*number_); };
-  if (!admitted()) state.await_boundary(lock, admitted);
+  if (!admitted() && !state.fits.empty()) state.await_boundary(lock, admitted);
 }
 
 ParameterStore::State::Visit::~Visit() {

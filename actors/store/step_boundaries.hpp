@@ -31,6 +31,8 @@ class StepBoundaries {
   /// Sets the thread that starts and ends the runs of the fit. On this thread, the functions of the store cannot wait
   /// for a boundary, so they throw Error while a run writes. An empty id: no thread.
   void set_driver(std::thread::id thread);
+  /// Begins a boundary after a run whose updates the fit has counted. With Open::on_request, close() begins it.
+  void open();
   /// Ends a boundary before the next run starts: waits, at most 10 s, for the threads that have asked for it. Threads
   /// that ask later wait for the next boundary. With Open::on_request, no thread is let in unless `requested` is true:
   /// the last run was interrupted.

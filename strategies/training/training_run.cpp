@@ -235,6 +235,7 @@ bool TrainingRun::finish_run() {
   if (complete) progress_.begin_next_epoch();
   keep_position();
   in_run_ = false;
+  if (boundaries_) boundaries_->open();
   if (skips_epoch) {
     // An earlier fit has made all steps of this epoch, so the epoch does not count.
     --epochs_;
@@ -284,11 +285,12 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
 /// Ends the fit after an exception, or in the destructor.
 void TrainingRun::end_early() {
   over_ = true;
-  boundaries_.reset();
   note_steps();
   unreported_.clear();
+  if (in_run_) note_position();
+  // Only now may other threads set parameters, which counts as an update.
+  boundaries_.reset();
   if (!in_run_) return;
-  note_position();
   if (epoch_complete()) progress_.begin_next_epoch();
   keep_position();
 }
@@ -336,6 +338,7 @@ void TrainingRun::leave_out_batch() {
   if (complete) progress_.begin_next_epoch();
   keep_position();
   in_run_ = false;
+  if (boundaries_) boundaries_->open();
   stoppable_.store(nullptr);
   plan_.reset();
   auto training = hooks_.respawn();
@@ -359,7 +362,6 @@ TrainingRun::~TrainingRun() {
   } catch (...) {
     // A destructor must not throw.
   }
-  boundaries_.reset();
   stoppable_.store(nullptr);
   if (over_ && !error_ && hooks_.on_release) hooks_.on_release({std::move(plan_), std::move(log_)});
   if (over_) return;
@@ -403,15 +405,22 @@ bool TrainingRun::advance() {
 }
 
 FitResult TrainingRun::wait() {
-  const WaitOptions options{.stall_limit = stall_limit_, .on_interval = [this] { report(); }};
+  bool callback_has_thrown = false;
+  const auto on_interval = [&] {
+    callback_has_thrown = true;
+    report();
+    callback_has_thrown = false;
+  };
+  const WaitOptions options{.stall_limit = stall_limit_, .on_interval = on_interval};
   const Driving driving(boundaries_);
   try {
     while (!over_) {
+      callback_has_thrown = false;
       try {
         plan_->wait(options);
       } catch (const Error&) {
         const auto failure = plan_->failure();
-        if (!failure || !leaves_out(*failure)) throw;
+        if (callback_has_thrown || !failure || !leaves_out(*failure)) throw;
         continue;
       }
       finish_run();

@@ -91,8 +91,8 @@ struct FitResult {
 struct TrainingHooks {
   /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run.
   std::function<void(const Plan&)> on_run_end = {};
-  /// Called before a run that follows one which another thread has interrupted; see StepBoundaries. Brings the newest
-  /// values to all processes.
+  /// Called before the first run, and before each that follows one which another thread has interrupted; see
+  /// StepBoundaries. Brings the newest values to all processes.
   std::function<void()> on_boundary = {};
   /// Called once: by wait() if it succeeds, else by the destructor of TrainingRun. `succeeded` is false if the fit has
   /// failed or was given up.
@@ -190,7 +190,8 @@ class TrainingRun {
   Clock::time_point run_begin_;
   std::atomic<bool> stop_wanted_{false};
   bool stopped_ = false;      // the last run was stopped
-  bool interrupted_ = false;  // another thread has asked for the step boundary at which the last run ended
+  // Another thread has asked for the step boundary at which the last run ended. The beginning of the fit is one, too.
+  bool interrupted_ = true;
   std::shared_ptr<StepBoundaries> boundaries_;  // null if the fit is recorded, replayed or over; destroyed before plan_
   bool over_ = false;
 };

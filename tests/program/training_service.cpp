@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::int64_t kColumns = 512;
 constexpr std::int64_t kRows = 8;
-constexpr std::int64_t kBadBatches = 997;  // every batch with this number or a multiple of it has a bad label
+constexpr std::int64_t kBadBatches = 97;  // every batch with this number or a multiple of it has a bad label
 constexpr std::size_t kWaiting = 64;       // batches that wait to be trained on
 constexpr int kPredictors = 4;
 
