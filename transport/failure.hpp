@@ -13,12 +13,12 @@
 namespace troupe {
 
 enum class FailureKind : std::uint8_t {
-  op_error,    ///< an op, task or collective threw
-  actor_died,  ///< an actor ended unexpectedly
-  part_died,   ///< a process, a link or another part of the run is lost
-  stalled,     ///< the run made no progress for longer than its limit
+  op_error,        ///< an op, task or collective threw
+  actor_died,      ///< an actor ended unexpectedly
+  part_died,       ///< a process, a link or another part of the run is lost
+  stalled,         ///< the run made no progress for longer than its limit
   invalid_sample,  ///< a sample cannot be used; see InvalidSample
-  aborted,     ///< ended without an error, such as a link that the other end closed, or a dropped collective
+  aborted,         ///< ended without an error, such as a link that the other end closed, or a dropped collective
 };
 
 /// Returns the name of the enumerator, such as `op_error`.
@@ -38,8 +38,8 @@ struct Failure {
   FailureKind kind = FailureKind::op_error;
   std::int64_t row = InvalidSample::kUnknown;     ///< InvalidSample::row(), if the kind is invalid_sample
   std::int64_t sample = InvalidSample::kUnknown;  ///< InvalidSample::sample(), if the kind is invalid_sample
-  std::string what = {};  ///< the error text, `[place] what is wrong`
-  FailurePtr cause = {};  ///< the failure that led to this one; null if there is none
+  std::string what = {};                          ///< the error text, `[place] what is wrong`
+  FailurePtr cause = {};                          ///< the failure that led to this one; null if there is none
 };
 
 /// Returns a text such as `[check_finite] the value is nan (op loss.check_finite, step 7, replica 0)`: `what`, followed

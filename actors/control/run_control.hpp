@@ -16,8 +16,8 @@ enum class RunPhase { idle, running, done, failed };
 struct RunEnd {
   RunPhase phase = RunPhase::idle;
   FailurePtr failure;
-  bool drained = false;  ///< every actor has finished the run, with or without a failure
-  bool stopped = false;  ///< the run was ended early by RunControl::stop() in some process
+  bool drained = false;      ///< every actor has finished the run, with or without a failure
+  bool stopped = false;      ///< the run was ended early by RunControl::stop() in some process
   bool interrupted = false;  ///< the run was ended early by RunControl::interrupt() in some process
 };
 

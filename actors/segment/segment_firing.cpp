@@ -92,8 +92,8 @@ void SegmentFiring::report_failed_work() {
   if (!error) return;
   segment_.tasks().mark_failed();
   if (failure_) return;
-  failure_ = actor_.on_work_failed(with_cause(
-      {.replica = segment_.tasks()[0].actor->replica, .actor = segment_.name(), .step = step_ - 1}, error));
+  failure_ = actor_.on_work_failed(
+      with_cause({.replica = segment_.tasks()[0].actor->replica, .actor = segment_.name(), .step = step_ - 1}, error));
 }
 
 // ---- One firing

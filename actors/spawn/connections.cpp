@@ -149,8 +149,8 @@ void ClusterRun::note_returned(int process) {
   const auto returns = cluster_->returns(process);
   if (noted == returns_.end() || noted->second == returns) return;
   noted->second = returns;
-  // If the process returned while links were made here, some of them lead to the new process already. Making such a link
-  // again throws, and says nothing about the other link.
+  // If the process returned while links were made here, some of them lead to the new process already. Making such a
+  // link again throws, and says nothing about the other link.
   const auto make_anew = [](const auto& make) {
     try {
       make();

@@ -26,8 +26,8 @@ class ParameterReader {
   using Access = std::unique_ptr<ParameterReader, void (*)(ParameterReader*)>;
   /// Borrows the copies for reading, and brings each to the value of the newest copy of its parameter. If a fit writes
   /// to one of them, takes the newest published version instead; the first access in a fit waits for it, at most 60 s.
-  /// No run can borrow the copies for writing while the result lives. Throws Error if a copy is broken, or if a run that
-  /// belongs to no fit writes to one of the copies, or a fit that the calling thread drives.
+  /// No run can borrow the copies for writing while the result lives. Throws Error if a copy is broken, or if a run
+  /// that belongs to no fit writes to one of the copies, or a fit that the calling thread drives.
   [[nodiscard]] Access access();
 
   /// The tensors of the last access(), in the order of `refs`.

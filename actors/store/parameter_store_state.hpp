@@ -185,7 +185,7 @@ struct ParameterStore::State {
   std::set<ParameterRef> wanted;   // copies that a version must have
   bool version_requested = false;
   std::shared_ptr<PublishedVersion> published;  // null if no fit is registered
-  std::shared_ptr<PublishedVersion> spare;      // the version before, whose memory the next one uses if nothing reads it
+  std::shared_ptr<PublishedVersion> spare;  // the version before, whose memory the next one uses if nothing reads it
 };
 
 }  // namespace troupe

@@ -3,8 +3,8 @@
 namespace troupe {
 
 bool EpochProgress::is_same_data() const {
-  return data_.rows == position_.rows && data_.batch_rows == position_.batch_rows &&
-         data_.layout == position_.layout && (position_.data == 0 || position_.data == data_.identity());
+  return data_.rows == position_.rows && data_.batch_rows == position_.batch_rows && data_.layout == position_.layout &&
+         (position_.data == 0 || position_.data == data_.identity());
 }
 
 void EpochProgress::begin_run() {

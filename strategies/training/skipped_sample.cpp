@@ -23,8 +23,7 @@ SkippedSample skipped_sample(const Failure& failure, const EpochProgress& progre
                              std::span<const std::int64_t> without_rows) {
   const auto sample = sample_of(failure, progress, without_rows);
   const bool text_names_row = sample == InvalidSample::kUnknown || sample == failure.sample;
-  return {sample,
-          to_string(failure) + (text_names_row ? "" : ": row " + std::to_string(sample) + " of the data set")};
+  return {sample, to_string(failure) + (text_names_row ? "" : ": row " + std::to_string(sample) + " of the data set")};
 }
 
 }  // namespace troupe

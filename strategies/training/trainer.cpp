@@ -40,7 +40,8 @@ void check(const FitOptions& options) {
   if (options.pause_every && *options.pause_every < 1)
     throw Error("trainer", "a pause needs at least one step before it");
   if (options.on_invalid_sample == InvalidSamples::skip && !(options.record.empty() && options.replay.empty()))
-    throw Error("trainer", "a fit that is recorded or replayed cannot leave out samples (FitOptions::on_invalid_sample)");
+    throw Error("trainer",
+                "a fit that is recorded or replayed cannot leave out samples (FitOptions::on_invalid_sample)");
 }
 
 Stores stores_of_parts(const std::shared_ptr<ParameterStore>& first, std::size_t others) {

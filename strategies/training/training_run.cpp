@@ -52,8 +52,8 @@ class Driving {
 
 }  // namespace
 
-TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOptions options,
-                         TrainingProgress progress, std::chrono::milliseconds stall_limit, TrainingHooks hooks)
+TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOptions options, TrainingProgress progress,
+                         std::chrono::milliseconds stall_limit, TrainingHooks hooks)
     : plan_(std::move(training.plan)),
       stoppable_(plan_),
       log_(std::move(training.log)),
@@ -66,8 +66,7 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
   // A replay repeats the runs of a recording, so no other thread can end a run early.
   if (options_.record.empty() && options_.replay.empty())
     boundaries_ = std::make_shared<StepBoundaries>(
-        store_,
-        plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs, [this] {
+        store_, plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs, [this] {
           if (const auto plan = stoppable_.load()) plan->interrupt();
         });
   start_epoch();

@@ -178,7 +178,7 @@ class TrainingRun {
   std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
   std::vector<std::int64_t> without_rows_;  // the steps of the run that were reported without rows
-  std::optional<StepMetrics> not_finite_;  // the first step of the run that is not finite
+  std::optional<StepMetrics> not_finite_;   // the first step of the run that is not finite
   FitResult result_;
   std::function<void()> on_progress_;
   Staleness staleness_before_;  // counted by the logs of earlier plans
@@ -189,7 +189,7 @@ class TrainingRun {
   double epoch_seconds_ = 0.0;
   Clock::time_point run_begin_;
   std::atomic<bool> stop_wanted_{false};
-  bool stopped_ = false;      // the last run was stopped
+  bool stopped_ = false;  // the last run was stopped
   // Another thread has asked for the step boundary at which the last run ended. The beginning of the fit is one, too.
   bool interrupted_ = true;
   std::shared_ptr<StepBoundaries> boundaries_;  // null if the fit is recorded, replayed or over; destroyed before plan_

@@ -33,7 +33,7 @@ namespace {
 constexpr std::int64_t kColumns = 512;
 constexpr std::int64_t kRows = 8;
 constexpr std::int64_t kBadBatches = 97;  // every batch with this number or a multiple of it has a bad label
-constexpr std::size_t kWaiting = 64;       // batches that wait to be trained on
+constexpr std::size_t kWaiting = 64;      // batches that wait to be trained on
 constexpr int kPredictors = 4;
 
 /// The output "difference" is 0 if `a` and `b` are of one version: every step adds the same to all their elements.
@@ -186,7 +186,8 @@ int main(int argc, char** argv) {
   const auto a = trainer.parameters().get("a"), b = trainer.parameters().get("b");
   const bool equal = std::ranges::equal(a.data<float>(), b.data<float>());
   std::printf(
-      "%lld predictions, %lld torn, %lld failed; %lld sets, %lld lost; %lld batches arrived, %lld trained, %lld of %lld "
+      "%lld predictions, %lld torn, %lld failed; %lld sets, %lld lost; %lld batches arrived, %lld trained, %lld of "
+      "%lld "
       "bad ones left out; oldest parameters %lld us; memory grew by %lld KiB after the first tenth\n",
       static_cast<long long>(counts.predictions), static_cast<long long>(counts.torn),
       static_cast<long long>(counts.failed), static_cast<long long>(sets), static_cast<long long>(lost_sets),

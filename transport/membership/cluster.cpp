@@ -248,7 +248,8 @@ class JoinedCluster final : public Cluster {
     std::lock_guard lock(data_losses_mutex_);
     if (!watches_data_)
       data_losses_.emplace_back(other, cause);
-    else if (members_.at(other).data.identity == address.identity) membership_->link_failed(other, cause);
+    else if (members_.at(other).data.identity == address.identity)
+      membership_->link_failed(other, cause);
   }
 
   /// Ends every wait for process `other`, which is lost or gone: fails its links, and aborts the communicators that

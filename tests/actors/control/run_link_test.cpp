@@ -185,8 +185,8 @@ TEST_CASE("a run that one process interrupts ends at one step and counts as inte
   two.wire();
   const auto check_end = [&] {
     two.finish();
-    for (const RunControl* control : {static_cast<RunControl*>(two.coordinator.get()),
-                                      static_cast<RunControl*>(two.follower.get())}) {
+    for (const RunControl* control :
+         {static_cast<RunControl*>(two.coordinator.get()), static_cast<RunControl*>(two.follower.get())}) {
       CHECK(control->phase() == RunPhase::done);
       CHECK(control->interrupted());
       CHECK_FALSE(control->stopped());

@@ -47,8 +47,8 @@ void fit_again_and_again(Trainer& trainer, const Dataset& data, std::vector<std:
     } catch (const InvalidSample& invalid) {
       bad.push_back(invalid.sample());
       REQUIRE(bad.size() < 10);
-      CHECK_THAT(invalid.what(), Contains("label 1000") && Contains("row " + std::to_string(bad.back()) +
-                                                                    " of the data set"));
+      CHECK_THAT(invalid.what(),
+                 Contains("label 1000") && Contains("row " + std::to_string(bad.back()) + " of the data set"));
     }
   }
 }
@@ -159,8 +159,8 @@ TEST_CASE("a record that a function cannot read is an unusable sample") {
     CHECK(result.skipped_batches == 1);
     REQUIRE(result.skipped_samples.size() == 1);
     CHECK(result.skipped_samples.front().sample == 21);
-    CHECK_THAT(result.skipped_samples.front().text, Contains("[dataset] row 21 has no 'features'") &&
-                                                        Contains("record 21 is damaged"));
+    CHECK_THAT(result.skipped_samples.front().text,
+               Contains("[dataset] row 21 has no 'features'") && Contains("record 21 is damaged"));
     CHECK(result.steps == kSampleCount / kRowsOfBatch - 1);
   }
 }

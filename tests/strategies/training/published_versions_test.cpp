@@ -30,8 +30,7 @@ Outputs two_parameters(const Inputs& in) {
   auto& builder = in.builder();
   const auto a = builder.parameter("a", {1, kColumns}, Initializer::zeros());
   const auto b = builder.parameter("b", {1, kColumns}, Initializer::zeros());
-  return {{"difference", matmul(in["x"], a) - matmul(in["x"], b)},
-          {"sum", matmul(in["x"], a) + matmul(in["x"], b)}};
+  return {{"difference", matmul(in["x"], a) - matmul(in["x"], b)}, {"sum", matmul(in["x"], a) + matmul(in["x"], b)}};
 }
 
 /// The mean of -sum: the gradient of every element is -1.
@@ -84,7 +83,7 @@ std::vector<std::unique_ptr<Strategy>> strategies() {
   all.push_back(std::make_unique<OneDevice>());
   all.push_back(std::make_unique<Mirrored>(cpu_devices(2)));
   all.push_back(std::make_unique<ParameterServer>(places_of(cpu_devices(2)), places_of(cpu_devices(2)),
-                                                ConsistencyRule::asynchronous(2)));
+                                                  ConsistencyRule::asynchronous(2)));
   return all;
 }
 
@@ -164,15 +163,20 @@ TEST_CASE("the thread that drives a fit cannot wait for a boundary of the fit") 
   const OneDevice strategy;
   auto trainer = trainer_of_two(runtime, strategy);
   std::string set, read;
-  trainer.fit(ones(8).batch(4), {.epochs = 20, .on_step = [&](const StepMetrics& step) {
-                                   if (step.step > 0) return;
-                                   try {
-                                     trainer.set_parameters({{"a", filled(1)}});
-                                   } catch (const Error& error) {
-                                     set = error.what();
-                                   }
-                                 },
-                                 .on_epoch = [&](const EpochMetrics&) { trainer.set_parameters({{"a", filled(0)}}); }});
+  trainer.fit(ones(8).batch(4), {.epochs = 20,
+                                 .on_step =
+                                     [&](const StepMetrics& step) {
+                                       if (step.step > 0) return;
+                                       try {
+                                         trainer.set_parameters({{"a", filled(1)}});
+                                       } catch (const Error& error) {
+                                         set = error.what();
+                                       }
+                                     },
+                                 .on_epoch =
+                                     [&](const EpochMetrics&) {
+                                       trainer.set_parameters({{"a", filled(0)}});
+                                     }});
   CHECK((set.empty() || set.find("is being written by") != std::string::npos));
   CHECK(trainer.parameters().get("a").data<float>()[0] == 0.0F);
   auto run = trainer.start(ones(8).batch(4), {.epochs = 100'000});
@@ -202,7 +206,8 @@ TEST_CASE("a value of another shape changes nothing in a fit, which goes on") {
 
 TEST_CASE("a fit that is recorded lets nobody change its parameters") {
   const Runtime runtime;
-  const ParameterServer strategy(places_of(cpu_devices(2)), places_of(cpu_devices(2)), ConsistencyRule::asynchronous(2));
+  const ParameterServer strategy(places_of(cpu_devices(2)), places_of(cpu_devices(2)),
+                                 ConsistencyRule::asynchronous(2));
   auto trainer = trainer_of_two(runtime, strategy);
   const auto file = std::filesystem::temp_directory_path() / ("published_versions_test." + std::to_string(getpid()));
   // An epoch that does not end before the test does.
