@@ -37,7 +37,7 @@ void ParameterStore::add(const PlanParameter& planned) {
   if (!(parameter.info == planned.info))
     throw Error("store",
                 "parameter '" + name + "' is " + to_string(parameter.info) + ", not " + to_string(planned.info));
-  if (parameter.copies.contains(replica)) return;
+  if (parameter.copies.contains(replica)) return state_->move(planned);
   for (const auto& [other, copy] : parameter.copies) state_->check_free({name, other}, false);
   const auto newest = state_->newest(parameter);
   if (entry != state_->parameters.end() && !newest) throw Error("store", state_->describe_broken());

@@ -111,6 +111,16 @@ Tensor ParameterStore::State::first_value(const PlanParameter& planned, const Pa
   return tensor;
 }
 
+void ParameterStore::State::move(const PlanParameter& planned) {
+  auto& copy = find(planned.ref);
+  if (has_copy(planned)) return;
+  check_free(planned.ref, true);
+  const auto moved = memory_for(planned);
+  copy_and_wait(copy.tensor, moved);
+  copy.tensor = moved;
+  ++changes;
+}
+
 Tensor ParameterStore::State::value_of(const std::string& name, int replica) const {
   const auto entry = parameters.find(name);
   const bool first = replica == kFirst && entry != parameters.end() && !entry->second.copies.empty();
@@ -122,8 +132,11 @@ Tensor ParameterStore::State::value_of(const std::string& name, int replica) con
 
 bool ParameterStore::State::has_copy(const PlanParameter& planned) const {
   const auto entry = parameters.find(planned.ref.name);
-  return entry != parameters.end() && entry->second.info == planned.info &&
-         entry->second.copies.contains(planned.ref.replica);
+  if (entry == parameters.end() || !(entry->second.info == planned.info)) return false;
+  const auto copy = entry->second.copies.find(planned.ref.replica);
+  if (copy == entry->second.copies.end()) return false;
+  const auto device = copy->second.tensor.device();
+  return device == planned.device || (is_host(device) && is_host(planned.device));
 }
 
 ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,

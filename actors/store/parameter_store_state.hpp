@@ -92,9 +92,11 @@ struct ParameterStore::State {
   std::optional<Version> newest(const Parameter& parameter) const;
   /// The value that ParameterStore::set() or adopt() has kept for a parameter that no plan has added yet, or nothing.
   std::optional<Version> start_value(const std::string& name) const;
+  /// Moves the copy of a parameter to the memory of the device in the plan. Throws Error if it is elsewhere and in use.
+  void move(const PlanParameter& planned);
   /// Returns the value of a copy in new host memory. Throws Error like ParameterStore::get().
   Tensor value_of(const std::string& name, int replica) const;
-  /// Whether the store has the copy, with the shape and dtype of the plan.
+  /// Whether the store has the copy, with the shape and dtype of the plan, in the memory of its device.
   bool has_copy(const PlanParameter& planned) const;
   /// Erases the planned state in all replicas if it is per_replica and the plan gives it another shape or dtype. Throws
   /// Error while a run uses the state.

@@ -16,7 +16,16 @@ namespace {
 
 Failure some_failure() {
   const auto cause = std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] gone"});
-  return {1, 2, "segment 0", "loss", 7, FailureKind::op_error, "[loss] broken", cause};
+  return {.rank = 1,
+          .replica = 2,
+          .actor = "segment 0",
+          .op = "loss",
+          .step = 7,
+          .kind = FailureKind::invalid_sample,
+          .row = 3,
+          .sample = 35,
+          .what = "[loss] broken",
+          .cause = cause};
 }
 
 Member member() {

@@ -111,6 +111,34 @@ TEST_CASE("workers on devices train with parameters on servers to the bits of wo
   }
 }
 
+TEST_CASE("trainings on cores and on devices continue each other on one store, to the bits of cores alone") {
+  const auto data = small_images();
+  const Runtime runtime({.workers = 2, .cpu_devices = 2});
+  const auto on_device = places_of({test_device(0), test_device(1)}), on_cores = places_of(kCpus);
+  const auto synchronous = ConsistencyRule::synchronous(2);
+  const auto train = [&](std::span<const std::vector<Place>> places) {
+    const auto store = std::make_shared<ParameterStore>(3);
+    std::vector<double> losses;
+    for (const auto& where : places) {
+      const Mirrored mirrored(where);
+      const ParameterServer servers(where, {Place{}}, synchronous);
+      for (const Strategy* strategy :
+           {static_cast<const Strategy*>(&mirrored), static_cast<const Strategy*>(&servers)}) {
+        Trainer trainer(runtime, *strategy, mlp(), Sgd{.lr = 0.1, .momentum = 0.5},
+                        SoftmaxCrossEntropy{.labels = "labels"},
+                        {.stall_limit = patience(), .parameters = store, .name = "one"});
+        trainer.fit(data, {.on_step = [&](const StepMetrics& step) { losses.push_back(step.loss); }});
+        losses.push_back(trainer.evaluate(data).loss);
+        losses.push_back(
+            Predictor(trainer, data.fields()).predict({{"features", data.array("features")}}).data<float>()[0]);
+      }
+    }
+    return std::pair(losses, store->hash());
+  };
+  const std::vector<std::vector<Place>> alone{on_cores, on_cores, on_cores}, moved{on_cores, on_device, on_cores};
+  CHECK(train(moved) == train(alone));
+}
+
 TEST_CASE("a step that fails before a device has launched anything ends the run with its cause") {
   const auto broken = small_images().with_function<float>(
       "noise", {3}, [](std::int64_t, std::span<float>) { throw Error("reader", "the file is broken"); });

@@ -3,9 +3,10 @@
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/strategies/local_sgd.hpp"
+#include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -163,4 +164,34 @@ TEST_CASE("a record that a function cannot read is an unusable sample") {
                Contains("[dataset] row 21 has no 'features'") && Contains("record 21 is damaged"));
     CHECK(result.steps == kSampleCount / kRowsOfBatch - 1);
   }
+}
+
+TEST_CASE("all processes leave out the batch of a sample that one of them cannot use") {
+  const auto address = new_address();
+  const auto policy = GENERATE(InvalidSamples::skip, InvalidSamples::stop);
+  std::vector<std::string> hashes(2);
+  std::vector<std::vector<std::int64_t>> bad(2);
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 2});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    const auto data = rows_without({}, {13});
+    if (policy == InvalidSamples::skip) {
+      const auto result = trainer.fit(data, {.on_invalid_sample = policy});
+      for (const auto& sample : result.skipped_samples) bad[at].push_back(sample.sample);
+    } else {
+      fit_again_and_again(trainer, data, bad[at]);
+    }
+    hashes[at] = trainer.parameters().hash();
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  CHECK(bad == std::vector<std::vector<std::int64_t>>{{13}, {13}});
+  auto runtime = scheduled_runtime(3, 2);
+  const Mirrored mirrored(cpu_devices(2));
+  auto expected = small_trainer(runtime, mirrored, {.seed = 3});
+  expected.fit(rows_without(batch_of(13)));
+  for (const auto& hash : hashes) CHECK(hash == expected.parameters().hash());
 }

@@ -13,9 +13,11 @@
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/predictor.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -215,4 +217,43 @@ TEST_CASE("a fit that is recorded lets nobody change its parameters") {
   CHECK_THROWS_WITH(trainer.set_parameters({{"a", filled(5)}}), Contains("is being written by"));
   fit.stop();
   std::filesystem::remove(file);
+}
+
+TEST_CASE("a value that one process sets in a fit reaches all processes between the same two steps") {
+  constexpr int kProcesses = 3;
+  constexpr std::int64_t kSets = 10;
+  const auto address = new_address();
+  std::vector<std::string> hashes(kProcesses);
+  std::vector<float> last(kProcesses);
+  std::atomic<std::int64_t> torn{0};
+  std::atomic<bool> done{false};
+  const auto ends = on_processes(kProcesses, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, kProcesses, address));
+    const Runtime runtime({.workers = 1, .cpu_devices = kProcesses});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    Trainer trainer(runtime, strategy, two_parameters, Sgd{.lr = 1.0}, falling_loss, {.cluster = cluster});
+    trainer.fit(ones(64).batch(6), {.max_steps = 1});
+    std::thread other([&] {
+      if (rank == 2) return;
+      Predictor predictor(trainer, ones(1).fields(), {.refresh = std::chrono::milliseconds(1)});
+      for (std::int64_t i = 1; i <= kSets; ++i) {
+        // Rank 1 sets; rank 0 predicts only.
+        const auto value = filled(1'000.0F * static_cast<float>(i));
+        if (rank == 1) trainer.set_parameters({{"a", value}, {"b", value}});
+        const auto predicted = predictor.predict({{"x", ones(1).array("x")}}, "difference");
+        for (const auto element : predicted.data<float>()) torn += element != 0.0F ? 1 : 0;
+      }
+      if (rank == 1) done = true;
+    });
+    // Only rank 0 asks for the end, so the others end with it.
+    trainer.fit(ones(64).batch(6), {.epochs = 1'000'000, .stop_requested = [&] { return rank == 0 && done; }});
+    other.join();
+    hashes[static_cast<std::size_t>(rank)] = trainer.parameters().hash();
+    last[static_cast<std::size_t>(rank)] = trainer.parameters().get("a").data<float>()[0];
+    cluster->leave();
+  });
+  CHECK(ends == Ends(kProcesses));
+  CHECK(torn == 0);
+  for (const auto& hash : hashes) CHECK(hash == hashes.front());
+  for (const auto value : last) CHECK(value >= 1'000.0F * kSets);
 }
