@@ -72,7 +72,8 @@ class ParameterStore {
   /// The trained parameters of the store in the order of note_order(), then the others by name. States that every
   /// replica has for itself, see PlanParameter::per_replica, are left out.
   std::vector<Entry> entries() const;
-  /// A value of `replica` that stands for the lowest replica with a copy of the parameter in this store.
+  /// A value of `replica` that stands for the lowest replica with a copy of the parameter in this store, or for the
+  /// newest copy if that is one of the same model with more updates.
   static constexpr int kFirst = -1;
   /// Copies the value of a replica's copy to host memory. Throws Error if there is no such copy, if a run writes to it,
   /// or if it is broken.

@@ -127,7 +127,12 @@ Tensor ParameterStore::State::value_of(const std::string& name, int replica) con
   const ParameterRef ref{name, first ? entry->second.copies.begin()->first : std::max(replica, 0)};
   check_free(ref, false);
   check_whole(ref);
-  return host_clone(find(ref).tensor);
+  // The lowest replica may be one that a Predictor has added, in whose process another replica is trained.
+  const auto* newest = first ? newest_whole(entry->second) : nullptr;
+  const auto& copy = find(ref);
+  const bool is_behind = newest != nullptr && newest->lineage == copy.lineage &&
+                         newest->counter->updates() > copy.counter->updates();
+  return host_clone(is_behind ? newest->tensor : copy.tensor);
 }
 
 bool ParameterStore::State::has_copy(const PlanParameter& planned) const {

@@ -256,4 +256,5 @@ TEST_CASE("a value that one process sets in a fit reaches all processes between 
   CHECK(torn == 0);
   for (const auto& hash : hashes) CHECK(hash == hashes.front());
   for (const auto value : last) CHECK(value >= 1'000.0F * kSets);
+  for (const auto value : last) CHECK(value == last.front());
 }
