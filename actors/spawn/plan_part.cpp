@@ -66,7 +66,7 @@ Lease PlanPart::borrow() const {
 }
 
 bool PlanPart::has_its_parameters() const {
-  const auto is_same = [&](const auto& held) { return context_->store->borrowed(held.first).same_as(held.second); };
+  const auto is_same = [&](const auto& held) { return context_->store->is_tensor_of(held.first, held.second); };
   return std::ranges::all_of(read_, is_same) && std::ranges::all_of(written_, is_same);
 }
 

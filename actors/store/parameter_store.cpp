@@ -218,6 +218,14 @@ const Tensor& ParameterStore::borrowed(const ParameterRef& ref) const {
   return state_->find(ref).tensor;
 }
 
+bool ParameterStore::is_tensor_of(const ParameterRef& ref, const Tensor& tensor) const {
+  std::lock_guard lock(state_->mutex);
+  const auto parameter = state_->parameters.find(ref.name);
+  if (parameter == state_->parameters.end()) return false;
+  const auto copy = parameter->second.copies.find(ref.replica);
+  return copy != parameter->second.copies.end() && copy->second.tensor.same_as(tensor);
+}
+
 Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const {
   const auto& all = borrowed(ref);
   return rows ? all.rows(rows->first, rows->count) : all;

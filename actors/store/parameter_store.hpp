@@ -151,6 +151,8 @@ class ParameterStore {
   /// only under a lease. Throws Error if there is no such copy.
   const Tensor& borrowed(const ParameterRef& ref) const;
   Tensor borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
+  /// Whether `tensor` is the tensor of a copy. False if there is no such copy.
+  bool is_tensor_of(const ParameterRef& ref, const Tensor& tensor) const;
   /// The counter of the updates of a copy, or, with `rows`, a separate counter for these rows. At the end of a run the
   /// count of the copy becomes the largest count of its rows. Throws Error if there is no such copy.
   std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref, const std::optional<RowRange>& rows = {}) const;
