@@ -158,36 +158,19 @@ void ParameterStore::keep(int replica) {
 }
 
 TrainingPosition ParameterStore::position(const std::string& trainer) const {
-  std::lock_guard lock(state_->mutex);
-  const auto position = state_->positions.find(trainer);
-  return position == state_->positions.end() ? TrainingPosition{} : position->second;
+  return state_->trainers.of(trainer);
 }
 
 void ParameterStore::set_position(const TrainingPosition& position, const std::string& trainer) {
-  std::lock_guard lock(state_->mutex);
-  state_->positions[trainer] = position;
+  state_->trainers.set(trainer, position);
 }
 
 std::map<std::string, TrainingPosition> ParameterStore::positions() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->positions;
+  return state_->trainers.all();
 }
 
 std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::string& name) {
-  std::lock_guard lock(state_->mutex);
-  auto entered = name;
-  while (name.empty() && (entered.empty() || state_->trainers.contains(entered))) {
-    const auto number = ++state_->unnamed_trainers;
-    entered = number == 1 ? kTrainer : kTrainer + ("_" + std::to_string(number));
-  }
-  if (!state_->trainers.insert(entered).second)
-    throw Error("trainer", "another trainer on the same parameters is named '" + entered + "'; give each its own name");
-  const auto leave = [state = state_.get()](const std::string* left) {
-    const std::unique_ptr<const std::string> owned(left);
-    std::lock_guard leaving(state->mutex);
-    state->trainers.erase(*owned);
-  };
-  return {new std::string(entered), leave};
+  return state_->trainers.enter(name);
 }
 
 std::string ParameterStore::hash(int replica) const {

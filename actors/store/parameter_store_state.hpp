@@ -17,6 +17,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/lease.hpp"
+#include "troupe/actors/store/trainer_positions.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 
 namespace troupe {
@@ -173,9 +174,7 @@ struct ParameterStore::State {
   std::vector<std::string> trained;  // names in the order of note_order(); the store may lack some of the parameters
   std::map<std::string, Parameter> parameters;
   std::map<std::string, Version> start_values;
-  std::map<std::string, TrainingPosition> positions;  // by trainer
-  std::set<std::string> trainers;                     // names of the trainers that are registered
-  int unnamed_trainers = 0;                           // number of trainers without a name that have been registered
+  TrainerPositions trainers;
   /// Incremented when a copy may have got another tensor or other elements, and when a run borrows copies to write.
   std::uint64_t changes = 1;
 

@@ -1,0 +1,40 @@
+#include "troupe/actors/store/trainer_positions.hpp"
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+TrainingPosition TrainerPositions::of(const std::string& trainer) const {
+  std::lock_guard lock(mutex_);
+  const auto position = positions_.find(trainer);
+  return position == positions_.end() ? TrainingPosition{} : position->second;
+}
+
+void TrainerPositions::set(const std::string& trainer, const TrainingPosition& position) {
+  std::lock_guard lock(mutex_);
+  positions_[trainer] = position;
+}
+
+std::map<std::string, TrainingPosition> TrainerPositions::all() const {
+  std::lock_guard lock(mutex_);
+  return positions_;
+}
+
+std::shared_ptr<const std::string> TrainerPositions::enter(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  auto entered = name;
+  while (name.empty() && (entered.empty() || trainers_.contains(entered))) {
+    const auto number = ++unnamed_;
+    entered = number == 1 ? ParameterStore::kTrainer : ParameterStore::kTrainer + ("_" + std::to_string(number));
+  }
+  if (!trainers_.insert(entered).second)
+    throw Error("trainer", "another trainer on the same parameters is named '" + entered + "'; give each its own name");
+  const auto leave = [this](const std::string* left) {
+    const std::unique_ptr<const std::string> owned(left);
+    std::lock_guard leaving(mutex_);
+    trainers_.erase(*owned);
+  };
+  return {new std::string(entered), leave};
+}
+
+}  // namespace troupe
