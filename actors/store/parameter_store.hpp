@@ -59,11 +59,11 @@ class ParameterStore {
   std::uint64_t seed() const;
 
   /// Adds a replica's copy of a parameter unless the store has it. A copy that it has moves to the memory of the
-  /// parameter's device; plans that were spawned before must be spawned anew then. The value of the copy is that of the newest other
-  /// copy; if there is none, the start value from set(); if there is none, that of the initializer. A state that every
-  /// replica has for itself, see PlanParameter::per_replica, is erased in all replicas first if its shape or dtype has
-  /// changed. Throws Error if the store has the parameter or its start value with another shape or dtype, if a run
-  /// writes to the parameter, or if all its copies are broken.
+  /// parameter's device; plans that were spawned before must be spawned anew then. The value of the copy is that of the
+  /// newest other copy; if there is none, the start value from set(); if there is none, that of the initializer. A
+  /// state that every replica has for itself, see PlanParameter::per_replica, is erased in all replicas first if its
+  /// shape or dtype has changed. Throws Error if the store has the parameter or its start value with another shape or
+  /// dtype, if a run writes to the parameter, or if all its copies are broken.
   void add(const PlanParameter& parameter);
 
   /// Notes the names and the order of the parameters that a plan trains. Initial values and hash() depend on the order.

@@ -130,8 +130,8 @@ Tensor ParameterStore::State::value_of(const std::string& name, int replica) con
   // The lowest replica may be one that a Predictor has added, in whose process another replica is trained.
   const auto* newest = first ? newest_whole(entry->second) : nullptr;
   const auto& copy = find(ref);
-  const bool is_behind = newest != nullptr && newest->lineage == copy.lineage &&
-                         newest->counter->updates() > copy.counter->updates();
+  const bool is_behind =
+      newest != nullptr && newest->lineage == copy.lineage && newest->counter->updates() > copy.counter->updates();
   return host_clone(is_behind ? newest->tensor : copy.tensor);
 }
 
