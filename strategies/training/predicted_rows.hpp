@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "troupe/actors/task/task.hpp"
+#include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
