@@ -56,6 +56,8 @@ class EpochProgress {
   void keep();
 
   const TrainingPosition& position() const { return position_; }
+  /// The store of the position.
+  const std::shared_ptr<ParameterStore>& store() const { return progress_.store; }
   /// The batches that the run has passed.
   std::int64_t batches_of_run() const { return position_.batch - begin_.batch; }
   /// Whether the data set decides when the epoch ends, not a user's actor.

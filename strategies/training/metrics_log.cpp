@@ -11,35 +11,15 @@
 #include "troupe/actors/messages/end_run.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/task/function_task.hpp"
-#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/training/whole_step.hpp"
 
 namespace troupe {
 
 namespace {
 
-// The value of Column::count for a metric whose count is the number of rows. Input 0 of a sink is the loss, so no count
-// has this index.
-constexpr std::size_t kRows = 0;
-
 /// The op in a failure whose cause is a gradient.
 constexpr const char* kGradient = "gradient";
-
-double number_of(const Tensor& scalar) {
-  return scalar.dtype() == DType::int64 ? static_cast<double>(scalar.item<std::int64_t>())
-                                        : static_cast<double>(scalar.item<float>());
-}
-
-/// Copies the sums of a metric that is a table, a tensor with at least one axis, to `table`.
-void copy_table(const Tensor& sums, MetricTable& table) {
-  table.shape = sums.shape();
-  table.numbers.resize(static_cast<std::size_t>(sums.elements()));
-  const auto copy = [&](auto elements) { std::copy(elements.begin(), elements.end(), table.numbers.begin()); };
-  if (sums.dtype() == DType::int64)
-    copy(sums.data<std::int64_t>());
-  else
-    copy(sums.data<float>());
-}
 
 Failure not_finite(const StepMetrics& part, std::size_t replica) {
   return {.replica = static_cast<int>(replica),
@@ -66,25 +46,6 @@ std::optional<Failure> non_finite_step(const std::vector<StepQueue>& per_replica
   return failure;
 }
 
-/// Sets the loss of a whole step to the sum of its means if these divide by weights and the loss is finite.
-void divide_by_weights(StepMetrics& step) {
-  if (!step.loss_means.entries().empty() && std::isfinite(step.loss)) step.loss = step.loss_means.total();
-}
-
-/// Adds the report of a replica to a step; `first`: the step has no values yet.
-void add_part(StepMetrics& whole, const StepMetrics& part, bool first) {
-  whole.loss += part.loss;
-  whole.rows += part.rows;
-  whole.magnitude += part.magnitude;
-  if (first) {
-    whole.values = part.values;
-    whole.loss_means = part.loss_means;
-  } else {
-    whole.values.add(part.values);
-    whole.loss_means.add(part.loss_means);
-  }
-}
-
 /// Throws Error unless every number is one of `replicas` replicas, and each is there once.
 void expect_replicas(std::span<const int> reporting, int replicas) {
   std::set<int> known;
@@ -100,7 +61,7 @@ void expect_replicas(std::span<const int> reporting, int replicas) {
 }  // namespace
 
 MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, const ReportForm& form)
-    : sink_inputs_{names::kLoss} {
+    : sink_inputs_(spec, fields, form.magnitude) {
   auto reporting = form.reporting;
   if (reporting.empty()) {
     reporting.resize(static_cast<std::size_t>(replicas));
@@ -111,21 +72,6 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
   for (int replica = 0; replica < replicas; ++replica)
     parts_->here[static_cast<std::size_t>(replica)] = parts_->reports(replica);
   parts_->form = form;
-  const auto graph = forward_graph(spec, fields);
-  for (const auto& metric : spec.used_metrics())
-    add_column(columns_.values, graph, metric.name, names::metric_sum(metric.name), names::metric_count(metric.name));
-  for (std::size_t mean = 0; graph.has_output(names::loss_sum(mean)); ++mean)
-    add_column(columns_.loss_means, graph, std::to_string(mean), names::loss_sum(mean), names::loss_weight(mean));
-  if (form.magnitude) sink_inputs_.emplace_back(names::kMagnitude);
-}
-
-void MetricsLog::add_column(std::vector<Column>& columns, const Graph& graph, const std::string& name,
-                            const std::string& sum, const std::string& count) {
-  auto& column = columns.emplace_back(Column{name, sink_inputs_.size(), kRows});
-  sink_inputs_.push_back(sum);
-  if (!graph.has_output(count)) return;
-  column.count = sink_inputs_.size();
-  sink_inputs_.push_back(count);
 }
 
 /// Rank 0 adds up the staleness counted in all processes, and sends the sum to the others.
@@ -142,48 +88,15 @@ void MetricsLog::begin(std::int64_t first_step) {
   if (exchange_) exchange_->begin();
 }
 
-void MetricsLog::read(const Columns& columns, bool magnitude, const Firing& firing, StepMetrics& part) {
-  std::size_t inputs = magnitude ? 3 : 2;  // the loss, perhaps the magnitude, and the batch info
-  for (const auto* group : {&columns.values, &columns.loss_means})
-    for (const auto& column : *group) inputs += column.count == kRows ? 1 : 2;
-  if (firing.inputs.size() != inputs)
-    throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
-                               std::to_string(inputs) +
-                               ": the outputs in PlanRequest::sink_inputs, then the batch info");
-  const auto batch = BatchInfo::read(firing.inputs.back());
-  part.step = batch.step;
-  part.loss = number_of(firing.inputs[0]);
-  part.rows = batch.rows;
-  part.magnitude = magnitude ? firing.inputs[inputs - 2].item<float>() : 0.0F;
-  read(columns.values, firing, part.values, part.rows);
-  read(columns.loss_means, firing, part.loss_means, part.rows);
-}
-
-void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, MetricValues& values,
-                      std::int64_t rows) {
-  auto& entries = values.mutable_entries();
-  entries.resize(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto& column = columns[i];
-    const auto& sum = firing.inputs[column.sum];
-    entries[i].name = column.name;
-    entries[i].count = column.count == kRows ? static_cast<double>(rows) : number_of(firing.inputs[column.count]);
-    if (sum.shape().rank() > 0)
-      copy_table(sum, entries[i].table);
-    else
-      entries[i].sum = number_of(sum);
-  }
-}
-
 TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
   const bool stop = on_non_finite_loss == NonFiniteLoss::stop;
-  return [parts = parts_, columns = columns_, stop](const PlanActor& actor, SpawnContext&) {
+  return [parts = parts_, inputs = sink_inputs_, stop](const PlanActor& actor, SpawnContext&) {
     if (!parts->reports(actor.replica))
       throw Error("metrics", "'" + actor.name + "' belongs to replica " + std::to_string(actor.replica) +
                                  ", which does not report (Strategy::reporting_replicas)");
     return std::make_unique<FunctionTask>(
-        [parts, columns, stop, replica = actor.replica, part = StepMetrics()](const Firing& firing) mutable {
-          read(columns, parts->form.magnitude, firing, part);
+        [parts, inputs, stop, replica = actor.replica, part = StepMetrics()](const Firing& firing) mutable {
+          inputs.read(firing, part);
           std::lock_guard lock(parts->mutex);
           auto& steps = parts->per_replica[replica];
           std::optional<Failure> failure;
@@ -265,41 +178,6 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
   return reports;
 }
 
-/// Removes the oldest report of every replica, and writes their combination to `whole`. If replicas decide for
-/// themselves whether to apply their parts, the combination has the applied parts alone, unless there is none. Throws
-/// Error if the reports are of different steps.
-void MetricsLog::combine_parts(StepMetrics& whole) {
-  const auto oldest = [&](int replica) -> const StepMetrics& {
-    return parts_->per_replica[static_cast<std::size_t>(replica)][0];
-  };
-  const auto applied = [&](int replica) { return oldest(replica).rows > 0 && oldest(replica).finite(); };
-  const auto& reporting = parts_->reporting;
-  const bool in_part = parts_->form.by_replica && std::ranges::any_of(reporting, applied);
-  whole = {.step = oldest(reporting.front()).step,
-           .values = std::move(whole.values),
-           .loss_means = std::move(whole.loss_means)};
-  std::int64_t batch_rows = 0;
-  bool has_values = false;
-  for (const auto replica : reporting) {
-    const auto& part = oldest(replica);
-    expect_step(whole, part, replica);
-    batch_rows += part.rows;
-    if (!in_part || applied(replica)) add_part(whole, part, !std::exchange(has_values, true));
-    parts_->per_replica[static_cast<std::size_t>(replica)].pop();
-  }
-  // A replica divides its loss by the rows of the whole batch.
-  if (in_part) whole.loss *= static_cast<double>(batch_rows) / static_cast<double>(whole.rows);
-  divide_by_weights(whole);
-}
-
-/// Throws Error unless the report `part` of a replica belongs to the step `whole`.
-void MetricsLog::expect_step(const StepMetrics& whole, const StepMetrics& part, int replica) const {
-  if (part.step != whole.step)
-    throw Error("metrics", "replica " + std::to_string(replica) + " reports step " + std::to_string(part.step) +
-                               " where replica " + std::to_string(parts_->reporting.front()) + " reports step " +
-                               std::to_string(whole.step));
-}
-
 /// Combines the reports of each step that all replicas have reported, and writes the steps to the first elements of
 /// taken_. Returns the number of these steps.
 std::size_t MetricsLog::take_from_all() {
@@ -310,7 +188,7 @@ std::size_t MetricsLog::take_from_all() {
   auto count = first.size();
   for (const auto replica : reporting) count = std::min(count, per_replica[static_cast<std::size_t>(replica)].size());
   if (taken_.size() < count) taken_.resize(std::max({StepQueue::kSteps, count, 2 * taken_.size()}), first[0]);
-  for (std::size_t i = 0; i < count; ++i) combine_parts(taken_[i]);
+  for (std::size_t i = 0; i < count; ++i) combine_parts(per_replica, reporting, parts_->form.by_replica, taken_[i]);
   return count;
 }
 

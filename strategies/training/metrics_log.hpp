@@ -14,6 +14,7 @@
 #include "troupe/strategies/step/training_graph.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/metrics_exchange.hpp"
+#include "troupe/strategies/training/sink_inputs.hpp"
 #include "troupe/strategies/training/step_order.hpp"
 
 namespace troupe {
@@ -39,10 +40,9 @@ class MetricsLog {
   /// either.
   void end_run(std::vector<int> absent = {});
 
-  /// The names of the graph's outputs that are the first inputs of a sink: the loss, the sum and count of each metric,
-  /// the sum and weight of each mean of a loss that divides by weights, and in a training the magnitude. The last input
-  /// of a sink, the batch info (step and rows of the batch), is not in the list.
-  const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
+  /// The names of the graph's outputs that are the first inputs of a sink; see SinkInputs. The batch info is not in the
+  /// list.
+  const std::vector<std::string>& sink_inputs() const { return sink_inputs_.graph_outputs(); }
   /// The log in which the shards of the plan count the staleness of gradients.
   const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
   /// Returns the staleness that the shards of all processes have counted; empty in a plan without shards.
@@ -80,33 +80,13 @@ class MetricsLog {
     ReportForm form;
     bool ended = false;  // a step that is not finite has ended the run
   };
-  /// A metric, with the indices of the inputs of a sink that are its sum and its count. If `count` is kRows, a constant
-  /// of metrics_log.cpp, the count is the number of rows.
-  struct Column {
-    std::string name;
-    std::size_t sum;
-    std::size_t count;
-  };
-  /// The metrics, and the means of a loss that divides by weights.
-  struct Columns {
-    std::vector<Column> values, loss_means;
-  };
-  static void read(const Columns& columns, bool magnitude, const Firing& firing, StepMetrics& part);
-  static void read(const std::vector<Column>& columns, const Firing& firing, MetricValues& values, std::int64_t rows);
-  /// Adds a column, and its sum and count to the inputs of the sinks if `graph` has them as outputs.
-  void add_column(std::vector<Column>& columns, const Graph& graph, const std::string& name, const std::string& sum,
-                  const std::string& count);
-
-  std::vector<std::string> sink_inputs_;
-  Columns columns_;
   std::size_t take_from_all();
-  void combine_parts(StepMetrics& whole);
-  void expect_step(const StepMetrics& whole, const StepMetrics& part, int replica) const;
   std::size_t take_in_order(bool last);
   std::span<const StepMetrics> take_from_rank_zero(std::chrono::milliseconds limit);
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_local();
 
+  SinkInputs sink_inputs_;
   std::shared_ptr<Parts> parts_;
   std::unique_ptr<MetricsExchange> exchange_;
   bool ended_ = false, complete_ = false;

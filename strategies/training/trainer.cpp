@@ -1,80 +1,38 @@
 #include "troupe/strategies/training/trainer.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
 #include <set>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
-#include "troupe/actors/task/function_task.hpp"
-#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/carried_state.hpp"
+#include "troupe/strategies/training/epoch_of_data.hpp"
+#include "troupe/strategies/training/evaluation.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/option_checks.hpp"
+#include "troupe/strategies/training/parameter_arrays.hpp"
+#include "troupe/strategies/training/predicted_rows.hpp"
 #include "troupe/strategies/training/reporting_sinks.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
+#include "troupe/strategies/training/start_values.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Checks a limit of time that is added to times of the clock, which must not overflow.
-void check_stall_limit(std::chrono::milliseconds limit) {
-  constexpr std::chrono::hours kLongest{10'000};
-  if (limit.count() < 1 || limit > kLongest)
-    throw Error("trainer",
-                "the stall limit must be from 1 ms to 10,000 hours, not " + std::to_string(limit.count()) + " ms");
-}
 /// The kind of the sinks' tasks; the default of PlanRequest::sink.
 constexpr const char* kSinkKind = "metrics";
-
-void check(const FitOptions& options) {
-  if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
-  if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
-  if (options.pause_every && *options.pause_every < 1)
-    throw Error("trainer", "a pause needs at least one step before it");
-  if (options.on_invalid_sample == InvalidSamples::skip && !(options.record.empty() && options.replay.empty()))
-    throw Error("trainer",
-                "a fit that is recorded or replayed cannot leave out samples (FitOptions::on_invalid_sample)");
-}
 
 Stores stores_of_parts(const std::shared_ptr<ParameterStore>& first, std::size_t others) {
   Stores stores{first};
   for (std::size_t i = 0; i < others; ++i) stores.push_back(std::make_shared<ParameterStore>(first->seed()));
   return stores;
-}
-
-/// Throws Error if the store has a start value for a parameter that the plan does not have. Start values of optimizer
-/// state, whose names contain a slash, are not checked: they may belong to another optimizer.
-void check_claimed(const ParameterStore& store, const Plan& plan) {
-  for (const auto& name : store.unclaimed()) {
-    if (name.find('/') != std::string::npos) continue;
-    const auto has_name = [&](const PlanParameter& parameter) { return parameter.ref.name == name; };
-    if (std::ranges::any_of(plan.parameters, has_name)) continue;
-    std::string names;
-    for (const auto& [ref, info, device, initializer, trainable, per_replica] : plan.parameters)
-      if (trainable && ref.replica == 0) names += (names.empty() ? "'" : ", '") + ref.name + "'";
-    throw Error("trainer", "a value was set for '" + name +
-                               "' (ParameterStore::forget drops it), but the model has the "
-                               "parameters " +
-                               names);
-  }
-}
-
-/// Returns a number that tells the batches of one data set from those of another: a hash of the samples, their order
-/// and the batch size. If every process has samples of its own, the hash is of the form of the data, which is equal in
-/// all processes. Never 0.
-std::int64_t identity_of(const Dataset& data, std::uint64_t seed) {
-  auto text = "seed " + std::to_string(seed) + "\n";
-  if (data.layout().whole()) text += data.content();
-  for (const auto& field : data.fields()) text += to_string(field) + "\n";
-  return static_cast<std::int64_t>(hash_of_text(text) | 1U);
 }
 
 std::shared_ptr<const BatchSource> copy_of(const BatchSource* batches) {
@@ -193,7 +151,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
                                             const FitOptions& options) {
   const auto use = user_.use();
   expect_strategy();
-  check(options);
+  check_fit_options(options);
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
@@ -201,7 +159,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
   std::shared_ptr<Recording> record;
   if (training) {
-    check_claimed(*store_, training->plan->plan());
+    check_start_values(*store_, training->plan->plan());
     shared_->agree_on_values();
     training->log->shard_log()->forget_staleness();
   } else {
@@ -217,8 +175,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
     return spawn_training(data, batches.get(), options, none);
   };
   const TrainingProgress progress{store_, *name_};
-  return std::make_unique<TrainingRun>(std::move(*training), epoch_of(data, batches), guarded(options), progress,
-                                       options_.stall_limit, std::move(run_hooks));
+  return std::make_unique<TrainingRun>(std::move(*training), epoch_of_data(data, batches == nullptr, spec_, strategy_),
+                                       guarded(options), progress, options_.stall_limit, std::move(run_hooks));
 }
 
 /// Plans a fit and spawns its actors. Sets `record` to the recording that the fit makes, if it makes one.
@@ -232,7 +190,7 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
-  check_claimed(*store_, plan);
+  check_start_values(*store_, plan);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
   context.equal_copies = keeps_copies_equal(plan);
   context.record = recordings.record;
@@ -253,24 +211,6 @@ FitOptions Trainer::guarded(FitOptions options) {
       on_step(step);
     };
   return options;
-}
-
-EpochRows Trainer::epoch_of(const Dataset& data, const BatchSource* batches) const {
-  const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
-  EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
-                 data.layout().hash()};
-  rows.identity = [data, seed = options_.seed] { return identity_of(data, seed); };
-  rows.shares_steps = strategy_.shares_steps();
-  rows.steps_of_update = spec_.optimizer.accumulated_steps();
-  if (batches == nullptr && data.layout().whole())
-    rows.sample_at = [data, seed = options_.seed, parts = rows.shares_steps ? strategy_.num_replicas_in_sync() : 1](
-                         const TrainingPosition& at, int replica, std::int64_t row) {
-      const auto first = at.batch * at.batch_rows;
-      const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), parts, parts == 1 ? 0 : replica);
-      const auto order = data.order(seed, at.epoch);
-      return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + part.first + row)));
-    };
-  return rows;
 }
 
 TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
@@ -307,7 +247,7 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
   const auto use = user_.use();
   expect_strategy();
-  check(options);
+  check_fit_options(options);
   if (shared_->is_expendable()) return fit_as_expendable(data, options);
   return start(data, options)->wait();
 }
@@ -323,26 +263,11 @@ void Trainer::run_to_end(SpawnedPlan& plan, const std::function<void()>& on_inte
 }
 
 Trainer::Arrays Trainer::parameter_arrays() const {
-  std::vector<std::string> names;
-  for (const auto& entry : store_->entries())
-    if (entry.trainable || entry.name.find('/') == std::string::npos) names.push_back(entry.name);
-  auto values = store_->get(names);
-  Arrays arrays;
-  for (std::size_t i = 0; i < names.size(); ++i) arrays.emplace_back(names[i], std::move(values[i]));
-  return arrays;
+  return troupe::parameter_arrays(*store_);
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  const auto entries = store_->entries();
-  std::vector<std::pair<std::string, Tensor>> named;
-  for (const auto& [name, array] : arrays) {
-    const auto name_here = name_of ? name_of(name) : std::optional(name);
-    if (!name_here) continue;
-    if (!entries.empty() && std::ranges::find(entries, *name_here, &ParameterStore::Entry::name) == entries.end())
-      throw Error("trainer", "the model has no parameter '" + *name_here + "'");
-    named.emplace_back(*name_here, array);
-  }
-  store_->set(named);
+  set_parameter_arrays(*store_, arrays, name_of);
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
@@ -362,24 +287,14 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   auto log = make_log(data, static_cast<int>(replicas.size()));
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   expect_sinks(plan, kSinkKind, log->reporting());
-  check_claimed(*store_, plan);
+  check_start_values(*store_, plan);
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
-  MetricsSum sum;
-  const auto add = [&](std::chrono::milliseconds limit) {
-    for (const auto& step : log->take(limit)) sum.add(step);
-  };
-  run_to_end(*spawned, [&] { add({}); });
-  const auto deadline = std::chrono::steady_clock::now() + options_.stall_limit;
+  Evaluation evaluation(*log);
+  run_to_end(*spawned, [&] { evaluation.add_steps(); });
   const auto absent = strategy_.expendable();
-  log->end_run({absent.begin(), absent.end()});
-  add({});
-  while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
-  auto result = sum.result();
-  if (!log->complete()) throw Error("evaluate", log->missing());
-  if (batches == nullptr && result.steps != data.batches())
-    throw Error("evaluate", "only " + std::to_string(result.steps) + " of " + std::to_string(data.batches()) +
-                                " batches were reported" + (log->missing().empty() ? "" : ": " + log->missing()));
+  const auto result = evaluation.end({absent.begin(), absent.end()}, options_.stall_limit,
+                                     batches == nullptr ? std::optional(data.batches()) : std::nullopt);
   shared_->announce({.kind = JobStatus::Kind::evaluated, .metrics = result});
   return result;
 }
@@ -387,37 +302,20 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto use = user_.use();
   expect_strategy();
-  const auto graph = prediction_graph(spec_, data.fields());
-  if (output.empty() && graph.outputs().size() != 1)
-    throw Error("predict", "the model has several outputs: say which is meant");
-  const auto name = output.empty() ? graph.outputs()[0].name : names::model_output(output);
-  const auto& info = graph.info(graph.output(name));
-  if (!info.shape.has_batch())
-    throw Error("predict", "output '" + name + "' is " + to_string(info) + ", not one row per sample");
-  Tensor all(info.shape.with_rows(data.rows()), info.dtype);
-  const auto row_bytes = static_cast<std::size_t>(info.shape.row_elements()) * size_of(info.dtype);
-  // The sinks, the actors that receive the output of their replica, write to `all` at once, without a lock: each sink
-  // writes its own rows. A plan for prediction keeps the order of the data.
-  const auto predicted = std::make_shared<std::atomic<std::int64_t>>(0);
-  const auto sink = function_task([all, row_bytes, batch = data.batch_rows(), predicted](const Firing& firing) {
-    const auto batch_info = BatchInfo::read(firing.inputs[1]);
-    *predicted += batch_info.rows;
-    const auto row = static_cast<std::size_t>(batch_info.step * batch + batch_info.first_row);
-    if (firing.inputs[0].bytes() > 0)
-      std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
-  });
-  if (shared_->is_expendable()) return all;
+  const PredictedRows predicted(spec_, data, output);
+  if (shared_->is_expendable()) return predicted.rows();
   const auto in_order = shared_->share(data.in_order());
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
-  const auto plan = spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain),
-                          context_for(in_order, sink));
+  const auto plan =
+      spawn(in_grain(strategy_.prediction_plan(request(in_order, {predicted.graph_output()})), options_.grain),
+            context_for(in_order, predicted.sink()));
   run_to_end(*plan, {});
-  if (const auto rows = shared_->sum(*predicted); rows != data.rows())
+  if (const auto rows = shared_->sum(predicted.written()); rows != data.rows())
     throw Error("predict", "the plan of the strategy has predicted " + std::to_string(rows) + " of " +
                                std::to_string(data.rows()) + " rows");
-  shared_->gather_rows(all);
-  return all;
+  shared_->gather_rows(predicted.rows());
+  return predicted.rows();
 }
 
 }  // namespace troupe

@@ -143,7 +143,6 @@ class Trainer {
   KeptTraining::Training spawn_training(const Dataset& data, const BatchSource* batches, const FitOptions& options,
                                         std::shared_ptr<Recording>& record);
   FitOptions guarded(FitOptions options);
-  EpochRows epoch_of(const Dataset& data, const BatchSource* batches) const;
   SpawnContext context_for(const Dataset& data, const TaskFactory& sink) const;
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, SpawnContext context, std::shared_ptr<Trace> trace = nullptr,
                                      MetricsLog* log = nullptr, const std::vector<Place>& replicas = {},

@@ -1,7 +1,6 @@
 #include "troupe/strategies/training/training_run.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
@@ -17,22 +16,6 @@ namespace {
 
 // The longest wait of one MetricsLog::take() for the reports of other processes.
 constexpr std::chrono::milliseconds kReportLimit{10};
-
-/// The names of the parameters that the actors of a plan update.
-std::vector<std::string> trained_in(const Plan& plan) {
-  std::set<std::string> written;
-  for (const auto& actor : plan.actors) {
-    for (const auto& output : actor.outputs)
-      if (output.parameter) written.insert(output.parameter->name);
-    for (const auto& held : actor.parameters)
-      if (held.written) written.insert(held.ref.name);
-  }
-  std::vector<std::string> trained;
-  for (const auto& parameter : plan.parameters)
-    if (parameter.trainable && parameter.ref.replica == 0 && written.contains(parameter.ref.name))
-      trained.push_back(parameter.ref.name);
-  return trained;
-}
 
 /// Makes the calling thread the driver of a fit, until the end of its scope.
 class Driving {
@@ -58,15 +41,15 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
       stoppable_(plan_),
       log_(std::move(training.log)),
       options_(std::move(options)),
-      store_(progress.store),
-      trained_(trained_in(plan_->plan())),
+      trained_(progress.store, plan_->plan()),
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       progress_(std::move(progress), std::move(data)) {
   // A replay repeats the runs of a recording, so no other thread can end a run early.
   if (options_.record.empty() && options_.replay.empty())
     boundaries_ = std::make_shared<StepBoundaries>(
-        store_, plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs, [this] {
+        progress_.store(), plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs,
+        [this] {
           if (const auto plan = stoppable_.load()) plan->interrupt();
         });
   start_epoch();
@@ -74,7 +57,7 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
 
 void TrainingRun::keep_position() {
   progress_.keep();
-  result_.accumulated_steps = progress_.accumulated_steps();
+  metrics_.result().accumulated_steps = progress_.accumulated_steps();
 }
 
 bool TrainingRun::epoch_complete() const {
@@ -82,7 +65,7 @@ bool TrainingRun::epoch_complete() const {
 }
 
 bool TrainingRun::more_steps() const {
-  return !stopping() && (!options_.max_steps || result_.steps < *options_.max_steps);
+  return !stopping() && (!options_.max_steps || metrics_.result().steps < *options_.max_steps);
 }
 
 /// Sets over_: whether the fit is over. If it is not, starts the first run of the next epoch.
@@ -90,23 +73,20 @@ void TrainingRun::start_epoch() {
   over_ = !more_steps() || epochs_ >= options_.epochs;
   if (over_) return boundaries_.reset();
   ++epochs_;
-  epoch_ = {};
-  epoch_seconds_ = 0.0;
+  metrics_.begin_epoch();
   start_run();
 }
 
 void TrainingRun::start_run() {
-  auto left = options_.max_steps ? *options_.max_steps - result_.steps : kLastStep;
-  if (options_.pause_every) left = std::min(left, *options_.pause_every - steps_since_pause_);
-  run_begin_ = Clock::now();
+  auto left = options_.max_steps ? *options_.max_steps - metrics_.result().steps : kLastStep;
+  if (options_.pause_every) left = std::min(left, *options_.pause_every - metrics_.steps_since_pause());
+  metrics_.begin_run();
   end_boundary();
   progress_.begin_run();
-  updates_before_ = updates();
+  updates_before_ = trained_.updates();
   in_run_ = true;
   steps_requested_ = left;
   source_ended_ = false;
-  not_finite_.reset();
-  without_rows_.clear();
   const auto& position = progress_.position();
   log_->begin(position.step);
   plan_->start({position.step, left, position.epoch, position.batch});
@@ -128,18 +108,6 @@ void TrainingRun::end_boundary() {
 /// counts, because all processes know of it.
 bool TrainingRun::stopping() const {
   return plan_->is_shared() ? stopped_ : stop_wanted_.load();
-}
-
-/// Returns the largest number of updates among the newest whole copies of the parameters that the plan updates. Returns
-/// nothing if a parameter has no whole copy, or if the plan updates none.
-std::optional<std::int64_t> TrainingRun::updates() const {
-  std::optional<std::int64_t> largest;
-  for (const auto& name : trained_) {
-    const auto updates = store_->newest_updates(name);
-    if (!updates) return std::nullopt;
-    largest = std::max(largest.value_or(0), *updates);
-  }
-  return largest;
 }
 
 /// Waits until the other processes have reported the last steps of the run that has ended. Throws Error if they do not
@@ -180,14 +148,8 @@ void TrainingRun::expect_all_steps() const {
 /// Counts the steps that the log has completed since the last call, and keeps them for on_step.
 void TrainingRun::note_steps(std::chrono::milliseconds limit) {
   for (const auto& step : log_->take(limit)) {
-    epoch_.add(step);
-    since_pause_.add(step);
-    ++steps_since_pause_;
-    ++result_.steps;
-    result_.rows += step.rows;
+    metrics_.add(step);
     progress_.pass_step(step.step);
-    if (step.rows == 0) without_rows_.push_back(step.step);
-    if (!not_finite_ && !step.finite()) not_finite_ = step;
     if (options_.on_step) unreported_.push_back(step);
   }
 }
@@ -201,8 +163,9 @@ void TrainingRun::report() {
 /// Throws Error if a step of the run was not finite and such a step ends the fit. A sink ends the run itself if the
 /// loss or a gradient of its replica is not finite; this function finds sums over replicas that are too large.
 void TrainingRun::expect_finite() const {
-  if (options_.on_non_finite_loss == NonFiniteLoss::stop && not_finite_)
-    throw Error("run", text_of_not_finite(*not_finite_) + " (step " + std::to_string(not_finite_->step) + ")");
+  const auto& step = metrics_.not_finite();
+  if (options_.on_non_finite_loss == NonFiniteLoss::stop && step)
+    throw Error("run", text_of_not_finite(*step) + " (step " + std::to_string(step->step) + ")");
 }
 
 bool TrainingRun::is_stop_requested() const {
@@ -223,11 +186,9 @@ bool TrainingRun::finish_run() {
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
   expect_finite();
-  result_.staleness = staleness_before_;
-  result_.staleness.add(log_->staleness());
-  const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
-  epoch_seconds_ += seconds;
-  result_.seconds += seconds;
+  metrics_.result().staleness = staleness_before_;
+  metrics_.result().staleness.add(log_->staleness());
+  metrics_.end_run();
   const bool skips_epoch = source_is_used_up();
   const auto last = progress_.position();
   const bool complete = epoch_complete();
@@ -241,10 +202,9 @@ bool TrainingRun::finish_run() {
     start_epoch();
     return over_;
   }
-  const bool paused = options_.pause_every && steps_since_pause_ >= *options_.pause_every;
+  const bool paused = options_.pause_every && metrics_.steps_since_pause() >= *options_.pause_every;
   if (paused) {
-    const auto since = std::exchange(since_pause_, {}).result();
-    steps_since_pause_ = 0;
+    const auto since = metrics_.pause();
     if (options_.on_pause) plan_->call_back("on_pause", [&] { options_.on_pause(since); });
     if (is_stop_requested()) stop_wanted_ = true;
   }
@@ -264,20 +224,20 @@ bool TrainingRun::source_is_used_up() {
   if (!progress_.has_known_end() && ended && progress_.position().batch == 0)
     throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(progress_.position().epoch));
   source_ended_ = ended;
-  return !progress_.has_known_end() && ended && steps == 0 && epoch_.result().steps == 0;
+  return !progress_.has_known_end() && ended && steps == 0 && metrics_.steps_of_epoch() == 0;
 }
 
 void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
   // In a fit of several processes, a stop between two epochs is agreed on by a further run, which ends without steps in
   // all processes. That run is not reported as an epoch.
-  if (stopped_ && epoch_.result().steps == 0 && !result_.epochs.empty()) {
-    result_.stopped = over_ = true;
+  if (stopped_ && metrics_.steps_of_epoch() == 0 && !metrics_.result().epochs.empty()) {
+    metrics_.result().stopped = over_ = true;
     return boundaries_.reset();
   }
-  result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
-  if (options_.on_epoch) plan_->call_back("on_epoch", [&] { options_.on_epoch(result_.epochs.back()); });
+  const auto& epoch = metrics_.end_epoch(last.epoch, complete);
+  if (options_.on_epoch) plan_->call_back("on_epoch", [&] { options_.on_epoch(epoch); });
   if (is_stop_requested()) stop_wanted_ = true;
-  result_.stopped = stopping();
+  metrics_.result().stopped = stopping();
   start_epoch();
 }
 
@@ -301,7 +261,7 @@ void TrainingRun::note_position() {
   const bool left_out = plan_ && has_invalid_sample();
   // If replicas do not share steps, the steps after the failed one were made and reported, too.
   if (left_out && !progress_.shares_steps()) return;
-  if (const auto updates_now = updates()) progress_.set_steps(*updates_now - updates_before_.value_or(0));
+  if (const auto updates_now = trained_.updates()) progress_.set_steps(*updates_now - updates_before_.value_or(0));
   if (left_out) progress_.pass_batch();
 }
 
@@ -317,10 +277,9 @@ bool TrainingRun::leaves_out(const Failure& failure) {
   if (!has_invalid_sample()) return false;
   if (!plan_->is_shared()) log_->end_run(plan_->absent());
   report();
-  auto skipped = skipped_sample(failure, progress_, without_rows_);
+  auto skipped = skipped_sample(failure, progress_, metrics_.without_rows());
   if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", skipped.text, skipped.sample);
-  result_.skipped_batches += std::max<std::int64_t>(1, std::ssize(without_rows_));
-  if (result_.skipped_samples.size() < FitResult::kMostListed) result_.skipped_samples.push_back(std::move(skipped));
+  metrics_.add_skipped(std::move(skipped));
   leave_out_batch();
   return true;
 }
@@ -329,9 +288,7 @@ bool TrainingRun::leaves_out(const Failure& failure) {
 void TrainingRun::leave_out_batch() {
   staleness_before_.add(log_->staleness());
   note_position();
-  const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
-  epoch_seconds_ += seconds;
-  result_.seconds += seconds;
+  metrics_.end_run();
   const auto last = progress_.position();
   const bool complete = epoch_complete();
   if (complete) progress_.begin_next_epoch();
@@ -352,7 +309,7 @@ void TrainingRun::leave_out_batch() {
 }
 
 void TrainingRun::call_on_over(bool succeeded) {
-  if (const auto on_over = std::exchange(hooks_.on_over, {})) on_over(result_, succeeded);
+  if (const auto on_over = std::exchange(hooks_.on_over, {})) on_over(metrics_.result(), succeeded);
 }
 
 TrainingRun::~TrainingRun() {
@@ -431,7 +388,7 @@ FitResult TrainingRun::wait() {
     throw;
   }
   call_on_over(true);
-  return result_;
+  return metrics_.result();
 }
 
 }  // namespace troupe

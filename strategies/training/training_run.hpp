@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/strategies/training/epoch_progress.hpp"
+#include "troupe/strategies/training/fit_metrics.hpp"
+#include "troupe/strategies/training/fit_result.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/skipped_sample.hpp"
+#include "troupe/strategies/training/trained_parameters.hpp"
 
 namespace troupe {
 
@@ -23,14 +25,6 @@ class SpawnedPlan;
 class StepBoundaries;
 struct Failure;
 struct Plan;
-
-/// The metrics of one epoch, over the steps that one fit makes in it.
-struct EpochMetrics {
-  std::int64_t epoch = 0;  ///< number of the epoch over all fits, from 0
-  Metrics training;
-  double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
-  bool complete = true;  ///< false if the fit ended before the last batch of the epoch
-};
 
 struct FitOptions {
   /// Number of epochs. The rest of an epoch that the previous fit left incomplete counts as one.
@@ -66,25 +60,6 @@ struct FitOptions {
   /// A file written by `record`: the fit repeats the recorded fit to the bit. Every process reads the file, except
   /// expendable ones; see Strategy::expendable(). Empty: no replay.
   std::string replay = {};
-};
-
-/// The result of a fit.
-struct FitResult {
-  std::int64_t steps = 0;
-  std::int64_t rows = 0;
-  double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
-  bool stopped = false;  ///< stop_requested or stop() ended the fit
-  std::vector<EpochMetrics> epochs;
-  /// Staleness of the gradients that the shards of the strategy have applied, over all steps of the fit. Empty if the
-  /// strategy has no shards (actors/shard), such as Mirrored or a strategy with servers of its own.
-  Staleness staleness;
-  /// With Optimizer::accumulating(): the last steps whose gradients no update has used yet. The next fit uses them.
-  std::int64_t accumulated_steps = 0;
-  /// The batches that were left out; see FitOptions::on_invalid_sample.
-  std::int64_t skipped_batches = 0;
-  /// The samples for which the first kMostListed of them were left out.
-  static constexpr std::size_t kMostListed = 1'000;
-  std::vector<SkippedSample> skipped_samples;
 };
 
 /// Callbacks through which a Trainer does its own work at the end of each run of the plan and at the end of a fit.
@@ -133,7 +108,7 @@ class TrainingRun {
   FitResult wait();
 
   bool over() const { return over_; }
-  const FitResult& result() const { return result_; }
+  const FitResult& result() const { return metrics_.result(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -147,7 +122,6 @@ class TrainingRun {
   void start_epoch();
   void start_run();
   void end_boundary();
-  std::optional<std::int64_t> updates() const;
   bool finish_run();
   bool source_is_used_up();
   void finish_epoch(const TrainingPosition& last, bool complete);
@@ -166,8 +140,7 @@ class TrainingRun {
   std::atomic<std::shared_ptr<SpawnedPlan>> stoppable_;  // plan_, for stop() on other threads
   std::unique_ptr<MetricsLog> log_;
   FitOptions options_;
-  std::shared_ptr<ParameterStore> store_;
-  std::vector<std::string> trained_;  // names of the parameters that the plan updates
+  TrainedParameters trained_;
   std::chrono::milliseconds stall_limit_;
   TrainingHooks hooks_;
   EpochProgress progress_;
@@ -177,17 +150,10 @@ class TrainingRun {
   bool in_run_ = false;       // true from the start of a run until its position is in the store
   std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
-  std::vector<std::int64_t> without_rows_;  // the steps of the run that were reported without rows
-  std::optional<StepMetrics> not_finite_;   // the first step of the run that is not finite
-  FitResult result_;
   std::function<void()> on_progress_;
   Staleness staleness_before_;  // counted by the logs of earlier plans
-  MetricsSum epoch_;
-  MetricsSum since_pause_;
-  std::int64_t steps_since_pause_ = 0;
+  FitMetrics metrics_;
   std::int64_t epochs_ = 0;
-  double epoch_seconds_ = 0.0;
-  Clock::time_point run_begin_;
   std::atomic<bool> stop_wanted_{false};
   bool stopped_ = false;  // the last run was stopped
   // Another thread has asked for the step boundary at which the last run ended. The beginning of the fit is one, too.

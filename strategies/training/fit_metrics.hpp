@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "troupe/strategies/training/fit_result.hpp"
+
+namespace troupe {
+
+/// The metrics of a fit in progress: its steps summed up over the run, since the last pause, over the epoch and over
+/// the fit. A run is a part of an epoch.
+class FitMetrics {
+ public:
+  void begin_epoch();
+  void begin_run();
+  void add(const StepMetrics& step);
+  /// Adds the time since begin_run() to the epoch and to the fit.
+  void end_run();
+  /// Appends the epoch number `epoch` to the result.
+  const EpochMetrics& end_epoch(std::int64_t epoch, bool complete);
+  /// Returns the means of the steps since the last pause.
+  Metrics pause();
+  void add_skipped(SkippedSample sample);
+
+  std::int64_t steps_since_pause() const { return steps_since_pause_; }
+  std::int64_t steps_of_epoch() const { return epoch_.result().steps; }
+  /// The first step of the run that is not finite.
+  const std::optional<StepMetrics>& not_finite() const { return not_finite_; }
+  /// The steps of the run that were reported without rows.
+  const std::vector<std::int64_t>& without_rows() const { return without_rows_; }
+  FitResult& result() { return result_; }
+  const FitResult& result() const { return result_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  FitResult result_;
+  MetricsSum epoch_;
+  double epoch_seconds_ = 0.0;
+  MetricsSum since_pause_;
+  std::int64_t steps_since_pause_ = 0;
+  Clock::time_point run_begin_;
+  std::optional<StepMetrics> not_finite_;
+  std::vector<std::int64_t> without_rows_;
+};
+
+}  // namespace troupe

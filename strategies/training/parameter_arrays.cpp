@@ -1,0 +1,34 @@
+#include "troupe/strategies/training/parameter_arrays.hpp"
+
+#include <algorithm>
+
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+ParameterArrays parameter_arrays(const ParameterStore& store) {
+  std::vector<std::string> names;
+  for (const auto& entry : store.entries())
+    if (entry.trainable || entry.name.find('/') == std::string::npos) names.push_back(entry.name);
+  auto values = store.get(names);
+  ParameterArrays arrays;
+  for (std::size_t i = 0; i < names.size(); ++i) arrays.emplace_back(names[i], std::move(values[i]));
+  return arrays;
+}
+
+void set_parameter_arrays(ParameterStore& store, const ParameterArrays& arrays,
+                          const std::function<std::optional<std::string>(const std::string& name)>& name_of) {
+  const auto entries = store.entries();
+  ParameterArrays named;
+  for (const auto& [name, array] : arrays) {
+    const auto name_here = name_of ? name_of(name) : std::optional(name);
+    if (!name_here) continue;
+    if (!entries.empty() && std::ranges::find(entries, *name_here, &ParameterStore::Entry::name) == entries.end())
+      throw Error("trainer", "the model has no parameter '" + *name_here + "'");
+    named.emplace_back(*name_here, array);
+  }
+  store.set(named);
+}
+
+}  // namespace troupe

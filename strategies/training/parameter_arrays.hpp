@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+
+namespace troupe {
+
+class ParameterStore;
+
+/// Parameters and buffers by name.
+using ParameterArrays = std::vector<std::pair<std::string, Tensor>>;
+
+/// Returns copies of the parameters and the buffers in a store, without optimizer state; see
+/// Trainer::parameter_arrays().
+ParameterArrays parameter_arrays(const ParameterStore& store);
+
+/// Sets the named parameters, or none if it throws Error; see Trainer::set_parameters(). `name_of`, if it is not empty,
+/// maps the names of the arrays to names in the store.
+void set_parameter_arrays(ParameterStore& store, const ParameterArrays& arrays,
+                          const std::function<std::optional<std::string>(const std::string& name)>& name_of);
+
+}  // namespace troupe
