@@ -11,7 +11,10 @@ namespace troupe {
 Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written,
                              const std::string& borrower, const std::vector<ParameterRef>& alone) {
   std::unique_lock lock(state_->mutex);
-  state_->wait_for_accesses(lock, written);
+  auto changed = written;
+  for (const auto& ref : read)
+    if (state_->is_behind(ref)) changed.push_back(ref);
+  state_->wait_for_accesses(lock, changed);
   for (const auto* refs : {&read, &written})
     for (const auto& ref : *refs) state_->check_free(ref, refs == &written);
   for (const auto* refs : {&read, &written})

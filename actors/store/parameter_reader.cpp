@@ -18,6 +18,7 @@ ParameterReader::Access ParameterReader::access() {
   std::unique_lock lock(state.mutex);
   state.wait_for_writers(lock);
   const auto before = std::exchange(published_, state.await_version(lock, refs_));
+  if (!published_ && await_current_copies(lock)) published_ = state.await_version(lock, refs_);
   if (published_) {
     if (std::chrono::steady_clock::now() - published_->at > refresh_) state.request_version(lock, refs_);
     if (published_ != before) read_published();
@@ -27,7 +28,8 @@ ParameterReader::Access ParameterReader::access() {
   // copies.
   if (seen_changes_ != state.changes) {
     for (const auto& ref : refs_) {
-      state.check_free(ref, false);
+      for (const auto& [replica, copy] : state.parameters.at(ref.name).copies)
+        state.check_free({ref.name, replica}, false);
       state.check_whole(ref);
     }
     for (const auto& ref : refs_) state.refresh(ref);
@@ -37,6 +39,18 @@ ParameterReader::Access ParameterReader::access() {
   }
   for (auto* copy : copies_) ++copy->accesses;
   return {this, [](ParameterReader* reader) { reader->leave(); }};
+}
+
+/// Waits until no other reader reads the copies that are behind the newest ones, which this reader then refreshes.
+/// Returns whether it has waited.
+bool ParameterReader::await_current_copies(std::unique_lock<std::mutex>& lock) const {
+  auto& state = *store_->state_;
+  if (seen_changes_ == state.changes) return false;
+  std::vector<ParameterRef> behind;
+  for (const auto& ref : refs_)
+    if (state.is_behind(ref)) behind.push_back(ref);
+  if (!behind.empty()) state.wait_for_accesses(lock, behind);
+  return !behind.empty();
 }
 
 void ParameterReader::read_published() {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,7 @@ class ParameterReader {
   std::chrono::nanoseconds age() const;
 
  private:
+  bool await_current_copies(std::unique_lock<std::mutex>& lock) const;
   void read_published();
   void leave();
 

@@ -25,8 +25,8 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
 
 void ParameterStore::add(const PlanParameter& planned) {
   std::unique_lock lock(state_->mutex);
-  const State::Visit visit(*state_, lock,
-                           [&] { return state_->has_copy(planned) || !state_->is_written(planned.ref.name); });
+  if (state_->has_copy(planned)) return;
+  const State::Visit visit(*state_, lock, [&] { return !state_->is_written(planned.ref.name); });
   state_->drop_misfit_state(planned);
   const auto& [name, replica] = planned.ref;
   expect_name("store", "a parameter", name, kMaxMadeNameBytes);

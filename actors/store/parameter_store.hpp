@@ -129,7 +129,7 @@ class ParameterStore {
   std::shared_ptr<const std::string> enter_trainer(const std::string& name);
 
   /// Borrows copies for a run, and brings each to the value of the newest copy of its parameter. Waits, at most 10 s,
-  /// for ParameterReaders that read the `written` copies. The copies in `alone`, a part of the written ones, may get
+  /// for ParameterReaders that read the copies that change. The copies in `alone`, a part of the written ones, may get
   /// another number of updates than the other copies of their replica. Throws Error if a run writes to one of the
   /// copies, if one of the written copies is still read, or if one is broken. The lease must not outlive the store.
   Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower,

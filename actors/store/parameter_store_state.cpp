@@ -230,14 +230,19 @@ void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Ve
   copy.broken.clear();
 }
 
+bool ParameterStore::State::is_behind(const ParameterRef& ref) const {
+  const auto& copy = find(ref);
+  const auto* newest = newest_whole(parameters.at(ref.name));
+  // Copies of different lineages are models of their own, which a strategy without equal copies has trained. The newest
+  // copy may be half-written as long as a run writes to it, so its value is not taken.
+  return newest != nullptr && newest->counter->updates() != copy.counter->updates() &&
+         newest->lineage == copy.lineage && newest->writer.empty();
+}
+
 void ParameterStore::State::refresh(const ParameterRef& ref) {
+  if (!is_behind(ref)) return;
   auto& copy = find(ref);
   const auto* newest = newest_whole(parameters.at(ref.name));
-  if (newest == nullptr || newest->counter->updates() == copy.counter->updates()) return;
-  // Copies of different lineages are models of their own, which a strategy without equal copies has trained.
-  if (newest->lineage != copy.lineage) return;
-  // The newest copy may be half-written as long as a run writes to it, so its value is not taken.
-  if (!newest->writer.empty()) return;
   copy_and_wait(newest->tensor, copy.tensor);
   copy.counter->reset(newest->counter->updates());
 }

@@ -32,12 +32,14 @@ struct RegisteredFit {
   std::mutex request_mutex;  // guards make_request
   std::function<void()> make_request;
   // The mutex of the store guards the others.
+  std::set<std::string> parameters;  // the names of all that the fit uses
   std::thread::id driver = {};
   bool opens_between_runs = false;
+  bool in_run = false;          // from note_run() to open() or close()
   std::uint64_t admits = kAll;  // visits with lower numbers may use parameters that no run writes
 };
 
-/// Copies of parameters at one step boundary, by name and replica.
+/// Copies of parameters at one step boundary of the fit that uses them, by name and replica.
 struct PublishedVersion {
   std::map<ParameterRef, Tensor> values;
   std::chrono::steady_clock::time_point at;
@@ -116,6 +118,9 @@ struct ParameterStore::State {
   /// parameter. Throws Error while a run uses one of the copies, and writes none then.
   void adopt(std::unique_lock<std::mutex>& lock, const std::vector<std::pair<std::string, Version>>& versions);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
+  /// Whether another copy of the same model has more updates, and no run writes it.
+  bool is_behind(const ParameterRef& ref) const;
+  /// Brings a copy that is behind to the value of the newest copy. Nothing may read it.
   void refresh(const ParameterRef& ref);
   /// The version that replaces broken copies: the newest whole copy, which must exist. For a state that every replica
   /// has for itself: its initial value, with 0 updates.
@@ -129,9 +134,9 @@ struct ParameterStore::State {
   /// The use of parameters that no fit may write meanwhile. Must be destroyed under the mutex.
   class Visit {
    public:
-    /// Waits until `is_free` is true at a step boundary of all registered fits, at most for kBoundaryLimit. Does not
-    /// wait if there is no fit, or on the thread of a fit. The caller must check that the parameters are free. A fit
-    /// that begins waits for the end of the visit.
+    /// Waits until `is_free` is true at a step boundary of all registered fits. Throws Error after kBoundaryLimit. Does
+    /// not wait if there is no fit, or on the thread of a fit in a run. The caller must check that the parameters are
+    /// free. A fit that begins waits for the end of the visit.
     Visit(State& state, std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_free);
     ~Visit();
     Visit(const Visit&) = delete;
@@ -139,28 +144,30 @@ struct ParameterStore::State {
 
    private:
     State& state_;
-    std::optional<std::uint64_t> number_;  // nothing on the thread of a fit
+    std::optional<std::uint64_t> number_;  // nothing on the thread of a fit in a run
   };
-  /// Whether all fits let a visit with this number use parameters that no run writes.
+  /// Whether all fits of other threads let a visit with this number use parameters that no run writes.
   bool admits(std::uint64_t visit) const;
-  bool is_written(const ParameterRef& ref) const;
   /// Whether a run writes a copy of the parameter.
   bool is_written(const std::string& name) const;
-  /// Whether the calling thread drives a fit.
-  bool is_driver() const;
+  /// Whether a fit that uses one of the parameters is in a run, or a run writes one of them.
+  bool are_in_run(const std::vector<ParameterRef>& refs) const;
+  /// Whether a fit that the calling thread drives is in a run.
+  bool drives_run() const;
   /// Asks all fits for a boundary. Releases the lock meanwhile.
   void request_boundary(std::unique_lock<std::mutex>& lock);
-  /// Waits until `is_reached` is true, at most for kBoundaryLimit. Asks for a boundary if it does not come by itself,
-  /// and at the earliest kLeastRun after the last one, so that training advances however often it is asked.
-  void await_boundary(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_reached);
-  /// Returns the published version that has the copies `refs` if a fit writes one of them, else null. If there is no
-  /// version yet, asks for one and waits, at most for kBoundaryLimit. Null, too, after this time, or on the thread of a
-  /// fit that has published none.
+  /// Waits until `is_reached` is true, at most for kBoundaryLimit, and returns whether it is. Asks for a boundary again
+  /// and again, at the earliest kLeastRun after the last one, so that training advances however often it is asked.
+  bool await_boundary(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_reached);
+  /// Returns the published version that has the copies `refs` if a fit is in a run that uses one of them, else null. If
+  /// there is no version yet, asks for one and waits, at most for kBoundaryLimit. Null, too, after this time, or on the
+  /// thread of the fit if it has published none.
   std::shared_ptr<const PublishedVersion> await_version(std::unique_lock<std::mutex>& lock,
                                                         const std::vector<ParameterRef>& refs);
   /// Asks for a new version with these copies and does not wait for it.
   void request_version(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs);
-  /// Publishes a version of the wanted copies that no run writes. Releases the lock while it copies them.
+  /// Publishes a version of the wanted copies, with those of the version before that a run uses now. Releases the lock
+  /// while it copies them.
   void publish(std::unique_lock<std::mutex>& lock);
 
   void note_trained(const std::string& name) {
@@ -179,14 +186,11 @@ struct ParameterStore::State {
   std::uint64_t changes = 1;
 
   std::vector<std::shared_ptr<RegisteredFit>> fits;
+  std::chrono::steady_clock::time_point last_boundary, last_request;
   std::uint64_t next_visit = 1;
-  bool boundary_requested = false;
-  std::chrono::steady_clock::time_point last_boundary;
-  std::set<std::uint64_t> visits;  // numbers of the visits that wait or use parameters
-  std::set<ParameterRef> wanted;   // copies that a version must have
-  bool version_requested = false;
-  std::shared_ptr<PublishedVersion> published;  // null if no fit is registered
-  std::shared_ptr<PublishedVersion> spare;  // the version before, whose memory the next one uses if nothing reads it
+  std::set<std::uint64_t> visits;                     // numbers of the visits that wait or use parameters
+  std::set<ParameterRef> wanted;                      // copies that the next version must have
+  std::shared_ptr<const PublishedVersion> published;  // null if no fit is registered
 };
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 
 #include "troupe/actors/store/parameter_store_state.hpp"
 #include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -12,7 +13,9 @@ namespace {
 
 /// The longest time that a thread waits for a step boundary.
 constexpr std::chrono::seconds kBoundaryLimit{60};
-/// The shortest time between a boundary and the request for the next one.
+/// The time after which a request for a boundary is made again: one between two runs has no effect.
+constexpr std::chrono::milliseconds kRequestAgain{20};
+/// The shortest time between the beginning of a run and a request that ends it.
 constexpr std::chrono::milliseconds kLeastRun{1};
 /// The longest time that a fit waits for the threads that use a boundary.
 constexpr std::chrono::seconds kVisitLimit{10};
@@ -24,6 +27,10 @@ void copy_elements(const Tensor& from, const Tensor& to) {
     copy_and_wait(from, to);
 }
 
+bool is_driven_here(const RegisteredFit& fit) {
+  return fit.driver == std::this_thread::get_id();
+}
+
 }  // namespace
 
 void RegisteredFit::request() {
@@ -31,9 +38,11 @@ void RegisteredFit::request() {
   if (make_request) make_request();
 }
 
-StepBoundaries::StepBoundaries(std::shared_ptr<ParameterStore> store, Open open, std::function<void()> request)
+StepBoundaries::StepBoundaries(std::shared_ptr<ParameterStore> store, std::set<std::string> parameters, Open open,
+                               std::function<void()> request)
     : store_(std::move(store)), fit_(std::make_shared<RegisteredFit>()) {
   fit_->make_request = std::move(request);
+  fit_->parameters = std::move(parameters);
   fit_->driver = std::this_thread::get_id();
   fit_->opens_between_runs = open == Open::between_runs;
   std::lock_guard lock(store_->state_->mutex);
@@ -49,20 +58,21 @@ StepBoundaries::~StepBoundaries() {
   std::lock_guard lock(state.mutex);
   std::erase(state.fits, fit_);
   if (state.fits.empty()) {
-    state.published = state.spare = nullptr;
+    state.published = nullptr;
     state.wanted.clear();
   }
   state.access_over.notify_all();
 }
 
-void StepBoundaries::set_driver(std::thread::id thread) {
+void StepBoundaries::set_driver() {
   std::lock_guard lock(store_->state_->mutex);
-  fit_->driver = thread;
+  fit_->driver = std::this_thread::get_id();
 }
 
 void StepBoundaries::open() {
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
+  fit_->in_run = false;
   if (fit_->opens_between_runs) fit_->admits = RegisteredFit::kAll;
   state.access_over.notify_all();
 }
@@ -70,9 +80,8 @@ void StepBoundaries::open() {
 void StepBoundaries::close(bool requested) {
   auto& state = *store_->state_;
   std::unique_lock lock(state.mutex);
-  const bool lets_in = requested || fit_->opens_between_runs;
-  if (lets_in) state.boundary_requested = false;
-  fit_->admits = lets_in ? state.next_visit : 0;
+  fit_->in_run = false;
+  fit_->admits = requested || fit_->opens_between_runs ? state.next_visit : 0;
   state.access_over.notify_all();
   state.access_over.wait_for(lock, kVisitLimit,
                              [&] { return state.visits.empty() || *state.visits.begin() >= fit_->admits; });
@@ -85,11 +94,11 @@ void StepBoundaries::publish() {
   state.publish(lock);
 }
 
-bool StepBoundaries::run_has_begun() {
+void StepBoundaries::note_run() {
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
+  fit_->in_run = true;
   state.last_boundary = std::chrono::steady_clock::now();
-  return state.boundary_requested;
 }
 
 // ---- the other side, in the store
@@ -97,11 +106,14 @@ bool StepBoundaries::run_has_begun() {
 ParameterStore::State::Visit::Visit(State& state, std::unique_lock<std::mutex>& lock,
                                     const std::function<bool()>& is_free)
     : state_(state) {
-  if (state.is_driver()) return;
+  if (state.drives_run()) return;
   number_ = state.next_visit++;
   state.visits.insert(*number_);
-  const auto admitted = [&] { return is_free() && state.admits(*number_); };
-  if (!admitted() && !state.fits.empty()) state.await_boundary(lock, admitted);
+  const auto is_admitted = [&] { return is_free() && state.admits(*number_); };
+  if (is_admitted() || state.fits.empty() || state.await_boundary(lock, is_admitted)) return;
+  state.visits.erase(*number_);
+  throw Error("store", "the fit that uses the parameters has reached no step boundary within " +
+                           std::to_string(kBoundaryLimit.count()) + " s");
 }
 
 ParameterStore::State::Visit::~Visit() {
@@ -111,35 +123,35 @@ ParameterStore::State::Visit::~Visit() {
 }
 
 bool ParameterStore::State::admits(std::uint64_t visit) const {
+  // A fit of this thread has no run now; one whose callback drives another fit on its thread has none, either.
   for (auto fit = fits.begin(); fit != fits.end(); ++fit) {
-    // A fit whose callback drives another fit has no run meanwhile.
     const auto drives = [&](const auto& later) { return later->driver == (*fit)->driver; };
-    if (visit >= (*fit)->admits && std::none_of(fit + 1, fits.end(), drives)) return false;
+    if (visit >= (*fit)->admits && !is_driven_here(**fit) && std::none_of(fit + 1, fits.end(), drives)) return false;
   }
   return true;
 }
 
-bool ParameterStore::State::is_driver() const {
-  return std::ranges::any_of(fits, [](const auto& fit) { return fit->driver == std::this_thread::get_id(); });
+bool ParameterStore::State::drives_run() const {
+  return std::ranges::any_of(fits, [](const auto& fit) { return fit->in_run && is_driven_here(*fit); });
 }
 
-void ParameterStore::State::await_boundary(std::unique_lock<std::mutex>& lock,
+bool ParameterStore::State::await_boundary(std::unique_lock<std::mutex>& lock,
                                            const std::function<bool()>& is_reached) {
-  if (access_over.wait_until(lock, last_boundary + kLeastRun, is_reached)) return;
-  request_boundary(lock);
-  access_over.wait_for(lock, kBoundaryLimit, is_reached);
+  const auto deadline = std::chrono::steady_clock::now() + kBoundaryLimit;
+  do {
+    if (access_over.wait_until(lock, last_boundary + kLeastRun, is_reached)) return true;
+    request_boundary(lock);
+    if (access_over.wait_for(lock, kRequestAgain, is_reached)) return true;
+  } while (std::chrono::steady_clock::now() < deadline);
+  return false;
 }
 
 void ParameterStore::State::request_boundary(std::unique_lock<std::mutex>& lock) {
-  boundary_requested = true;
   const auto asked = fits;
+  last_request = std::chrono::steady_clock::now();
   lock.unlock();
   for (const auto& fit : asked) fit->request();
   lock.lock();
-}
-
-bool ParameterStore::State::is_written(const ParameterRef& ref) const {
-  return !find(ref).writer.empty();
 }
 
 bool ParameterStore::State::is_written(const std::string& name) const {
@@ -148,59 +160,72 @@ bool ParameterStore::State::is_written(const std::string& name) const {
          std::ranges::any_of(entry->second.copies, [](const auto& copy) { return !copy.second.writer.empty(); });
 }
 
+bool ParameterStore::State::are_in_run(const std::vector<ParameterRef>& refs) const {
+  return std::ranges::any_of(refs, [&](const ParameterRef& ref) {
+    return is_written(ref.name) || std::ranges::any_of(fits, [&](const auto& fit) {
+             return fit->in_run && fit->parameters.contains(ref.name);
+           });
+  });
+}
+
 bool PublishedVersion::has(const std::vector<ParameterRef>& refs) const {
   return std::ranges::all_of(refs, [&](const ParameterRef& ref) { return values.contains(ref); });
 }
 
 std::shared_ptr<const PublishedVersion> ParameterStore::State::await_version(std::unique_lock<std::mutex>& lock,
                                                                              const std::vector<ParameterRef>& refs) {
-  const auto writes = [&] { return std::ranges::any_of(refs, [&](const auto& ref) { return is_written(ref); }); };
+  if (fits.empty() || !are_in_run(refs)) return nullptr;
   const auto has_version = [&] { return published && published->has(refs); };
-  if (!writes() || fits.empty()) return nullptr;
-  if (!has_version() && is_driver()) return nullptr;
   if (!has_version()) {
+    if (drives_run()) return nullptr;
     wanted.insert(refs.begin(), refs.end());
-    await_boundary(lock, [&] { return !writes() || has_version() || fits.empty(); });
+    await_boundary(lock, [&] { return !are_in_run(refs) || has_version() || fits.empty(); });
   }
-  return writes() && has_version() ? published : nullptr;
+  return are_in_run(refs) && has_version() ? published : nullptr;
 }
 
 void ParameterStore::State::request_version(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) {
-  const bool complete = std::ranges::all_of(refs, [&](const auto& ref) { return wanted.contains(ref); });
-  if (version_requested && complete) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < last_boundary + kLeastRun || now < last_request + kRequestAgain) return;
   wanted.insert(refs.begin(), refs.end());
-  version_requested = true;
   request_boundary(lock);
 }
 
 void ParameterStore::State::publish(std::unique_lock<std::mutex>& lock) {
   if (wanted.empty()) return;
-  version_requested = false;
-  const auto is_gone = [&](const ParameterRef& ref) {
+  auto version = std::make_shared<PublishedVersion>();
+  if (published) {
+    // A version keeps the copies of other fits, and those for which other readers have asked before.
+    version->values = published->values;
+    for (const auto& [ref, value] : published->values) wanted.insert(ref);
+  }
+  std::map<ParameterRef, std::pair<Copy*, Device>> copied;
+  for (const auto& ref : std::exchange(wanted, {})) {
     const auto entry = parameters.find(ref.name);
-    return entry == parameters.end() || !entry->second.copies.contains(ref.replica) || is_written(ref);
-  };
-  std::erase_if(wanted, is_gone);
-  auto version = spare && spare.use_count() == 1 ? std::move(spare) : std::make_shared<PublishedVersion>();
-  std::erase_if(version->values, [&](const auto& value) { return !wanted.contains(value.first); });
-  std::vector<std::pair<Tensor, Tensor>> copies;
-  for (const auto& ref : wanted) {
-    refresh(ref);
-    const auto& copy = find(ref);
-    if (!copy.broken.empty()) return;
-    auto& value = version->values[ref];
-    if (!value) value = Tensor(copy.tensor.shape(), copy.tensor.dtype(), copy.tensor.device());
-    copies.emplace_back(copy.tensor, value);
+    if (entry == parameters.end() || !entry->second.copies.contains(ref.replica) || are_in_run({ref})) continue;
+    auto& own = entry->second.copies.at(ref.replica);
+    auto* from = is_behind(ref) ? const_cast<Copy*>(newest_whole(entry->second)) : &own;
+    if (from->broken.empty()) copied.emplace(ref, std::pair{from, own.tensor.device()});
   }
   // The elements are copied without the lock. The copies count as read meanwhile, so that nothing sets them.
-  for (const auto& ref : wanted) ++find(ref).accesses;
-  const auto read = wanted;
+  for (const auto& [ref, source] : copied) ++source.first->accesses;
   lock.unlock();
-  for (const auto& [from, to] : copies) copy_elements(from, to);
+  bool is_whole = true;
+  try {
+    for (const auto& [ref, source] : copied) {
+      const auto& from = source.first->tensor;
+      const Tensor to(from.shape(), from.dtype(), source.second);
+      copy_elements(from, to);
+      version->values[ref] = to;
+    }
+  } catch (const std::exception&) {
+    // Memory has run out, for example. Readers go on with the version before; the fit does not end because of them.
+    is_whole = false;
+  }
   lock.lock();
-  for (const auto& ref : read) --find(ref).accesses;
+  for (const auto& [ref, source] : copied) --source.first->accesses;
   version->at = std::chrono::steady_clock::now();
-  spare = std::exchange(published, std::move(version));
+  if (is_whole) published = std::move(version);
   access_over.notify_all();
 }
 

@@ -2,7 +2,8 @@
 
 #include <functional>
 #include <memory>
-#include <thread>
+#include <set>
+#include <string>
 
 #include "troupe/actors/store/parameter_store.hpp"
 
@@ -20,28 +21,30 @@ class StepBoundaries {
     between_runs,  ///< a thread need not ask for a boundary while no run is in progress
     on_request,    ///< all processes of a job must know of a boundary, so only the runs that they interrupt end at one
   };
-  /// Registers the fit with the store. `request` must make the run in progress end soon, on whose end the fit calls
-  /// close(). It is called on any thread, also while no run is in progress. The calling thread is the driver.
-  StepBoundaries(std::shared_ptr<ParameterStore> store, Open open, std::function<void()> request);
+  /// Registers a fit that uses these parameters with the store. `request` must make the run in progress end soon, on
+  /// whose end the fit calls close(). It is called on any thread, also while no run is in progress. The calling thread
+  /// is the driver.
+  StepBoundaries(std::shared_ptr<ParameterStore> store, std::set<std::string> parameters, Open open,
+                 std::function<void()> request);
   /// Removes the fit and the published version. `request` is not called any more.
   ~StepBoundaries();
   StepBoundaries(const StepBoundaries&) = delete;
   StepBoundaries& operator=(const StepBoundaries&) = delete;
 
-  /// Sets the thread that starts and ends the runs of the fit. On this thread, the functions of the store cannot wait
-  /// for a boundary, so they throw Error while a run writes. An empty id: no thread.
-  void set_driver(std::thread::id thread);
+  /// Makes the calling thread the driver, which starts and ends the runs of the fit. While a run is in progress, the
+  /// functions of the store do not wait for a boundary on this thread, and throw Error.
+  void set_driver();
   /// Begins a boundary after a run whose updates the fit has counted. With Open::on_request, close() begins it.
   void open();
   /// Ends a boundary before the next run starts: waits, at most 10 s, for the threads that have asked for it. Threads
   /// that ask later wait for the next boundary. With Open::on_request, no thread is let in unless `requested` is true:
   /// the last run was interrupted.
   void close(bool requested);
-  /// Publishes a version of the copies that ParameterReaders have asked for, if there are any. Must be called between
-  /// close() and run_has_begun().
+  /// Publishes a version of the copies for which ParameterReaders have asked since the last one, if there are any. Must
+  /// be called between close() and note_run().
   void publish();
-  /// Called when the run after close() has begun. Returns whether a thread has asked for a boundary since close().
-  bool run_has_begun();
+  /// Called when the run after close() has begun.
+  void note_run();
 
  private:
   std::shared_ptr<ParameterStore> store_;

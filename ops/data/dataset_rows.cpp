@@ -15,6 +15,8 @@ namespace {
 void write_row(const auto& write, std::int64_t sample, const std::string& field) {
   try {
     write();
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     throw InvalidSample("dataset", "row " + std::to_string(sample) + " has no '" + field + "': " + error.what(),
                         sample);

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/signals_blocked.hpp"
 
 namespace troupe {
 
@@ -123,18 +124,24 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
   shared_->fields = predictors[0];
   // The message tick says that the queue has the rows of a batch. The message flush says that the oldest request has
   // waited for longest_wait, or that the predictor is closed.
-  for (const auto& predictor : predictors)
-    shared_->actors.push_back(runtime_.system().spawn([predictor, shared = shared_](caf::event_based_actor* self) {
-      const auto work = [predictor, shared, self](bool overdue) {
-        for (auto taken = shared->take(overdue); !taken.empty(); taken = shared->take(overdue)) {
-          ++shared->batches;
-          answer(*predictor, shared->options.output, std::move(taken));
-        }
-        std::lock_guard lock(shared->mutex);
-        if (shared->closed && shared->requests.empty()) self->quit();
-      };
-      return caf::behavior{[work](caf::tick_atom) { work(false); }, [work](caf::flush_atom) { work(true); }};
-    }));
+  // Each actor has a thread of its own, since a prediction may wait for a step boundary of a fit, whose actors need the
+  // threads of the runtime.
+  const SignalsBlocked blocked;
+  for (const auto& predictor : predictors) {
+    runtime_.check_thread();
+    shared_->actors.push_back(
+        runtime_.system().spawn<caf::detached>([predictor, shared = shared_](caf::event_based_actor* self) {
+          const auto work = [predictor, shared, self](bool overdue) {
+            for (auto taken = shared->take(overdue); !taken.empty(); taken = shared->take(overdue)) {
+              ++shared->batches;
+              answer(*predictor, shared->options.output, std::move(taken));
+            }
+            std::lock_guard lock(shared->mutex);
+            if (shared->closed && shared->requests.empty()) self->quit();
+          };
+          return caf::behavior{[work](caf::tick_atom) { work(false); }, [work](caf::flush_atom) { work(true); }};
+        }));
+  }
 }
 
 BatchingPredictor::~BatchingPredictor() {

@@ -35,6 +35,7 @@ EpochRows epoch_of_data(const Dataset& data, bool has_known_end, const TrainingS
                          const TrainingPosition& at, int replica, std::int64_t row) {
       const auto first = at.batch * at.batch_rows;
       const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), parts, parts == 1 ? 0 : replica);
+      if (row < 0 || row >= part.rows) return InvalidSample::kUnknown;
       const auto order = data.order(seed, at.epoch);
       return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + part.first + row)));
     };

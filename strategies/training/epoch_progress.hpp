@@ -49,6 +49,8 @@ class EpochProgress {
   void pass_step(std::int64_t step);
   /// Moves to the position after the first `steps` steps of the run.
   void set_steps(std::int64_t steps);
+  /// Moves to step `step` of the run and its batch.
+  void set_next_step(std::int64_t step) { set_steps(step - begin_.step); }
   /// Moves past a batch that is no step.
   void pass_batch() { ++position_.batch; }
   void begin_next_epoch();

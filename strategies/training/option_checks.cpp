@@ -3,6 +3,7 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 
 namespace troupe {
@@ -14,11 +15,16 @@ void check_stall_limit(std::chrono::milliseconds limit) {
                 "the stall limit must be from 1 ms to 10,000 hours, not " + std::to_string(limit.count()) + " ms");
 }
 
-void check_fit_options(const FitOptions& options) {
+void check_fit_options(const FitOptions& options, const Strategy& strategy) {
   if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
   if (options.pause_every && *options.pause_every < 1)
     throw Error("trainer", "a pause needs at least one step before it");
+  if (options.on_invalid_sample == InvalidSamples::skip &&
+      (strategy.decides_by_replica() || !strategy.expendable().empty()))
+    throw Error("trainer",
+                "this strategy cannot leave out samples (FitOptions::on_invalid_sample): its replicas train apart, or "
+                "its processes are expendable");
   if (options.on_invalid_sample == InvalidSamples::skip && !(options.record.empty() && options.replay.empty()))
     throw Error("trainer",
                 "a fit that is recorded or replayed cannot leave out samples (FitOptions::on_invalid_sample)");

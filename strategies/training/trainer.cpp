@@ -151,7 +151,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
                                             const FitOptions& options) {
   const auto use = user_.use();
   expect_strategy();
-  check_fit_options(options);
+  check_fit_options(options, strategy_);
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
@@ -247,7 +247,7 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
   const auto use = user_.use();
   expect_strategy();
-  check_fit_options(options);
+  check_fit_options(options, strategy_);
   if (shared_->is_expendable()) return fit_as_expendable(data, options);
   return start(data, options)->wait();
 }

@@ -17,28 +17,18 @@ namespace {
 // The longest wait of one MetricsLog::take() for the reports of other processes.
 constexpr std::chrono::milliseconds kReportLimit{10};
 
-/// Makes the calling thread the driver of a fit, until the end of its scope.
-class Driving {
- public:
-  explicit Driving(std::shared_ptr<StepBoundaries> boundaries) : boundaries_(std::move(boundaries)) {
-    if (boundaries_) boundaries_->set_driver(std::this_thread::get_id());
-  }
-  ~Driving() {
-    if (boundaries_) boundaries_->set_driver({});
-  }
-  Driving(const Driving&) = delete;
-  Driving& operator=(const Driving&) = delete;
-
- private:
-  std::shared_ptr<StepBoundaries> boundaries_;
-};
+/// The names of all parameters that a plan uses.
+std::set<std::string> parameters_of(const Plan& plan) {
+  std::set<std::string> names;
+  for (const auto& parameter : plan.parameters) names.insert(parameter.ref.name);
+  return names;
+}
 
 }  // namespace
 
 TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOptions options, TrainingProgress progress,
                          std::chrono::milliseconds stall_limit, TrainingHooks hooks)
     : plan_(std::move(training.plan)),
-      stoppable_(plan_),
       log_(std::move(training.log)),
       options_(std::move(options)),
       trained_(progress.store, plan_->plan()),
@@ -48,10 +38,10 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
   // A replay repeats the runs of a recording, so no other thread can end a run early.
   if (options_.record.empty() && options_.replay.empty())
     boundaries_ = std::make_shared<StepBoundaries>(
-        progress_.store(), plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs,
-        [this] {
-          if (const auto plan = stoppable_.load()) plan->interrupt();
-        });
+        progress_.store(), parameters_of(plan_->plan()),
+        plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs,
+        [this] { running_.interrupt(); });
+  running_.set(plan_.get());
   start_epoch();
 }
 
@@ -90,9 +80,9 @@ void TrainingRun::start_run() {
   const auto& position = progress_.position();
   log_->begin(position.step);
   plan_->start({position.step, left, position.epoch, position.batch});
-  // A stop() or an interrupt() before plan_->start() had no effect on the plan, so it is repeated.
+  if (boundaries_) boundaries_->note_run();
+  // A stop() before plan_->start() had no effect on the plan, so it is repeated.
   if (stop_wanted_) plan_->stop();
-  if (boundaries_ && boundaries_->run_has_begun()) plan_->interrupt();
 }
 
 /// Lets the threads that have asked for a step boundary read and set parameters before the next run starts.
@@ -100,7 +90,7 @@ void TrainingRun::end_boundary() {
   const bool requested = std::exchange(interrupted_, false);
   if (!boundaries_) return;
   boundaries_->close(requested);
-  if (requested && hooks_.on_boundary) hooks_.on_boundary();
+  if ((requested || !plan_->is_shared()) && hooks_.on_boundary) hooks_.on_boundary();
   boundaries_->publish();
 }
 
@@ -113,24 +103,29 @@ bool TrainingRun::stopping() const {
 /// Waits until the other processes have reported the last steps of the run that has ended. Throws Error if they do not
 /// within stall_limit_.
 void TrainingRun::note_last_steps() {
-  const auto deadline = Clock::now() + stall_limit_;
-  log_->end_run(plan_->absent());
-  note_steps();
   const auto expect_no_failure = [this] {
     if (const auto cause = plan_->final_failure()) throw Error("run", to_string(*cause));
   };
   try {
-    while (!log_->complete()) {
-      expect_no_failure();
-      note_steps(kReportLimit);
-      if (Clock::now() > deadline) throw Error("trainer", plan_->busiest_process(stall_limit_) + log_->missing());
-    }
+    await_reports(expect_no_failure);
   } catch (const Error&) {
     // A process whose program has thrown sends the text, which fails the plan, before it is lost.
     expect_no_failure();
     throw;
   }
   expect_all_steps();
+}
+
+/// Ends the run for the log, and counts the steps that the other processes report. Calls `check` before every wait.
+void TrainingRun::await_reports(const std::function<void()>& check) {
+  const auto deadline = Clock::now() + stall_limit_;
+  log_->end_run(plan_->absent());
+  note_steps();
+  while (!log_->complete()) {
+    check();
+    note_steps(kReportLimit);
+    if (Clock::now() > deadline) throw Error("trainer", plan_->busiest_process(stall_limit_) + log_->missing());
+  }
 }
 
 /// Throws Error if the run was not stopped and fewer steps were reported than the data has.
@@ -174,7 +169,7 @@ bool TrainingRun::is_stop_requested() const {
 
 void TrainingRun::stop() {
   stop_wanted_ = true;
-  if (const auto plan = stoppable_.load()) plan->stop();
+  running_.stop();
 }
 
 /// Counts the last steps of the run that has ended, stores the position, and calls on_pause or on_epoch or both. Starts
@@ -255,14 +250,19 @@ void TrainingRun::end_early() {
 }
 
 /// Sets the position after a run that has failed or was given up. It is computed from the updates of the parameters,
-/// because a step may have been reported whose update was never made. A batch with a sample that cannot be used counts
-/// as passed, and is no step.
+/// because a step may have been reported whose update was never made.
 void TrainingRun::note_position() {
-  const bool left_out = plan_ && has_invalid_sample();
-  // If replicas do not share steps, the steps after the failed one were made and reported, too.
-  if (left_out && !progress_.shares_steps()) return;
+  if (plan_ && has_invalid_sample()) return pass_invalid_sample(plan_->failure()->step);
   if (const auto updates_now = trained_.updates()) progress_.set_steps(*updates_now - updates_before_.value_or(0));
-  if (left_out) progress_.pass_batch();
+}
+
+/// Sets the position after the batch of a step that has failed because of a sample. The batch is no step. The failure,
+/// and so the position, is the same in all processes.
+void TrainingRun::pass_invalid_sample(std::int64_t step) {
+  // If replicas do not share steps, the steps after the failed one were made and reported, too.
+  if (!progress_.shares_steps()) return;
+  progress_.set_next_step(step);
+  progress_.pass_batch();
 }
 
 /// Whether a sample that cannot be used has failed the run, and all actors have finished it.
@@ -275,7 +275,8 @@ bool TrainingRun::has_invalid_sample() const {
 /// and returns true, or throws InvalidSample; see FitOptions::on_invalid_sample. Otherwise returns false.
 bool TrainingRun::leaves_out(const Failure& failure) {
   if (!has_invalid_sample()) return false;
-  if (!plan_->is_shared()) log_->end_run(plan_->absent());
+  await_reports([] {});
+  if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
   auto skipped = skipped_sample(failure, progress_, metrics_.without_rows());
   if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", skipped.text, skipped.sample);
@@ -295,12 +296,12 @@ void TrainingRun::leave_out_batch() {
   keep_position();
   in_run_ = false;
   if (boundaries_) boundaries_->open();
-  stoppable_.store(nullptr);
+  running_.set(nullptr);
   plan_.reset();
   auto training = hooks_.respawn();
   plan_ = std::move(training.plan);
   log_ = std::move(training.log);
-  stoppable_.store(plan_);
+  running_.set(plan_.get());
   if (on_progress_) plan_->on_over(on_progress_);
   if (!complete && more_steps())
     start_run();
@@ -318,11 +319,11 @@ TrainingRun::~TrainingRun() {
   } catch (...) {
     // A destructor must not throw.
   }
-  stoppable_.store(nullptr);
-  if (over_ && !error_ && hooks_.on_release) hooks_.on_release({std::move(plan_), std::move(log_)});
-  if (over_) return;
-  plan_.reset();
+  running_.set(nullptr);
   try {
+    if (over_ && !error_ && hooks_.on_release) hooks_.on_release({std::move(plan_), std::move(log_)});
+    if (over_) return;
+    plan_.reset();
     end_early();
   } catch (...) {
     // A destructor must not throw.
@@ -338,11 +339,11 @@ void TrainingRun::on_progress(std::function<void()> callback) {
 
 bool TrainingRun::advance() {
   if (over_) return true;
-  const Driving driving(boundaries_);
+  if (boundaries_) boundaries_->set_driver();
   try {
     if (!error_) report();
-    plan_->check_progress(stall_limit_);
-    if (!plan_->done()) return false;
+    if (plan_) plan_->check_progress(stall_limit_);
+    if (plan_ && !plan_->done()) return false;
     if (error_) std::rethrow_exception(error_);
     if (const auto failure = plan_->failure()) {
       if (leaves_out(*failure)) return over_;
@@ -354,8 +355,8 @@ bool TrainingRun::advance() {
     error_ = std::current_exception();
   }
   // After an exception of a callback, all replicas end at the same step.
-  plan_->stop_because_of(error_);
-  if (!plan_->done()) return false;
+  if (plan_) plan_->stop_because_of(error_);
+  if (plan_ && !plan_->done()) return false;
   end_early();
   std::rethrow_exception(error_);
 }
@@ -368,7 +369,7 @@ FitResult TrainingRun::wait() {
     callback_has_thrown = false;
   };
   const WaitOptions options{.stall_limit = stall_limit_, .on_interval = on_interval};
-  const Driving driving(boundaries_);
+  if (boundaries_) boundaries_->set_driver();
   try {
     while (!over_) {
       callback_has_thrown = false;
@@ -383,7 +384,7 @@ FitResult TrainingRun::wait() {
     }
   } catch (...) {
     error_ = std::current_exception();
-    plan_->stop_because_of(error_);
+    if (plan_) plan_->stop_because_of(error_);
     end_early();
     throw;
   }

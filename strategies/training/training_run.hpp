@@ -15,6 +15,7 @@
 #include "troupe/strategies/training/fit_result.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics.hpp"
+#include "troupe/strategies/training/running_plan.hpp"
 #include "troupe/strategies/training/skipped_sample.hpp"
 #include "troupe/strategies/training/trained_parameters.hpp"
 
@@ -66,8 +67,8 @@ struct FitOptions {
 struct TrainingHooks {
   /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run.
   std::function<void(const Plan&)> on_run_end = {};
-  /// Called before the first run, and before each that follows one which another thread has interrupted; see
-  /// StepBoundaries. Brings the newest values to all processes.
+  /// Called before a run if another thread may have set parameters; see StepBoundaries. Brings the newest values to all
+  /// processes and stores.
   std::function<void()> on_boundary = {};
   /// Called once: by wait() if it succeeds, else by the destructor of TrainingRun. `succeeded` is false if the fit has
   /// failed or was given up.
@@ -130,14 +131,16 @@ class TrainingRun {
   bool leaves_out(const Failure& failure);
   void leave_out_batch();
   void note_position();
+  void pass_invalid_sample(std::int64_t step);
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
+  void await_reports(const std::function<void()>& check);
   void expect_all_steps() const;
   void call_on_over(bool succeeded);
   void report();
 
   std::shared_ptr<SpawnedPlan> plan_;
-  std::atomic<std::shared_ptr<SpawnedPlan>> stoppable_;  // plan_, for stop() on other threads
+  RunningPlan running_;  // plan_, for other threads
   std::unique_ptr<MetricsLog> log_;
   FitOptions options_;
   TrainedParameters trained_;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
@@ -124,7 +125,7 @@ TEST_CASE("a bad sample in the first or the last batch, or in all of them, ends 
   }
 }
 
-TEST_CASE("asynchronous servers and replicas that meet now and then leave a bad sample out") {
+TEST_CASE("asynchronous servers leave a bad sample out") {
   auto runtime = scheduled_runtime(3, 3);
   const auto places = places_of(cpu_devices(2));
   const ParameterServer servers(places, places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
@@ -194,4 +195,36 @@ TEST_CASE("all processes leave out the batch of a sample that one of them cannot
   auto expected = small_trainer(runtime, mirrored, {.seed = 3});
   expected.fit(rows_without(batch_of(13)));
   for (const auto& hash : hashes) CHECK(hash == expected.parameters().hash());
+}
+
+TEST_CASE("asynchronous servers in several processes pass each batch once around a bad sample") {
+  const auto address = new_address();
+  std::vector<FitResult> results(2);
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 2});
+    const std::vector<Place> places{{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}};
+    const ParameterServer servers(places, places, ConsistencyRule::asynchronous(2));
+    auto trainer = small_trainer(runtime, servers, {.seed = 3, .cluster = cluster});
+    results[static_cast<std::size_t>(rank)] =
+        trainer.fit(rows_without({}, {13}), {.epochs = 2, .on_invalid_sample = InvalidSamples::skip});
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  for (const auto& result : results) {
+    CHECK(result.steps == 2 * 2 * kSampleCount / kRowsOfBatch);
+    CHECK(result.epochs.size() == 2);
+    CHECK(result.skipped_batches == results.front().skipped_batches);
+    REQUIRE(result.skipped_samples.size() == 2);
+    for (const auto& sample : result.skipped_samples) CHECK(sample.sample == 13);
+  }
+}
+
+TEST_CASE("strategies whose replicas train apart cannot leave samples out") {
+  auto runtime = scheduled_runtime(3, 2);
+  const LocalSgd local(places_of(cpu_devices(2)), {Place{}}, LocalSgdOptions{.local_steps = 3});
+  auto trainer = small_trainer(runtime, local);
+  CHECK_THROWS_WITH(trainer.fit(rows_without({}, {13}), {.on_invalid_sample = InvalidSamples::skip}),
+                    Contains("[trainer] this strategy cannot leave out samples"));
+  CHECK_THROWS_AS(trainer.fit(rows_without({}, {13})), InvalidSample);
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -227,6 +228,7 @@ TEST_CASE("a value that one process sets in a fit reaches all processes between 
   std::vector<float> last(kProcesses);
   std::atomic<std::int64_t> torn{0};
   std::atomic<bool> done{false};
+  std::array<std::atomic<int>, kProcesses> of_fit{};
   const auto ends = on_processes(kProcesses, [&](int rank) {
     const auto cluster = join_cluster(options_of(rank, kProcesses, address));
     const Runtime runtime({.workers = 1, .cpu_devices = kProcesses});
@@ -242,6 +244,7 @@ TEST_CASE("a value that one process sets in a fit reaches all processes between 
         if (rank == 1) trainer.set_parameters({{"a", value}, {"b", value}});
         const auto predicted = predictor.predict({{"x", ones(1).array("x")}}, "difference");
         for (const auto element : predicted.data<float>()) torn += element != 0.0F ? 1 : 0;
+        of_fit[static_cast<std::size_t>(rank)] += predictor.parameters_age().count() > 0 ? 1 : 0;
       }
       if (rank == 1) done = true;
     });
@@ -254,6 +257,8 @@ TEST_CASE("a value that one process sets in a fit reaches all processes between 
   });
   CHECK(ends == Ends(kProcesses));
   CHECK(torn == 0);
+  // The copy that a predictor of rank 1 reads is not the one that the rank trains.
+  CHECK(of_fit[1] > 0);
   for (const auto& hash : hashes) CHECK(hash == hashes.front());
   for (const auto value : last) CHECK(value >= 1'000.0F * kSets);
   for (const auto value : last) CHECK(value == last.front());
