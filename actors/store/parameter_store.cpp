@@ -120,6 +120,11 @@ void ParameterStore::adopt(const std::string& name, const Version& version) {
   state_->adopt(lock, {{name, version}});
 }
 
+void ParameterStore::adopt(const NamedVersions& versions) {
+  std::unique_lock lock(state_->mutex);
+  state_->adopt(lock, versions);
+}
+
 std::vector<std::string> ParameterStore::names() const {
   std::lock_guard lock(state_->mutex);
   std::vector<std::string> names;
@@ -278,13 +283,16 @@ void synchronize(const Stores& stores) {
   if (stores.size() < 2) return;
   for (const auto& store : stores)
     if (!store->broken().empty()) return;
+  std::vector<ParameterStore::NamedVersions> newer(stores.size());
   for (const auto& name : names_of(stores)) {
     const auto* source = newest_of(stores, name);
     if (source == nullptr) continue;
     const auto updates = source->newest_updates(name);
-    for (const auto& store : stores)
-      if (store->newest_updates(name) != updates) store->adopt(name, *source->newest(name));
+    for (std::size_t i = 0; i < stores.size(); ++i)
+      if (stores[i]->newest_updates(name) != updates) newer[i].emplace_back(name, *source->newest(name));
   }
+  for (std::size_t i = 0; i < stores.size(); ++i)
+    if (!newer[i].empty()) stores[i]->adopt(newer[i]);
 }
 
 void recover(const Stores& stores) {

@@ -104,6 +104,9 @@ class ParameterStore {
   /// Like set(), with a value and its number of updates from another store. The value must have the shape and dtype of
   /// the parameter.
   void adopt(const std::string& name, const Version& version);
+  /// Adopts several values at once, like set() sets them.
+  using NamedVersions = std::vector<std::pair<std::string, Version>>;
+  void adopt(const NamedVersions& versions);
   /// The names of entries(), and of all start values.
   std::vector<std::string> names() const;
   /// The names of all start values: values from set() or adopt() of parameters that no plan has added yet.

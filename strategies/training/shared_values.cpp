@@ -181,17 +181,20 @@ void adopt_newest_values(Communicator& group, std::span<const int> processes, Pa
   for (std::size_t i = 3; i < numbers.size(); i += 2) equal = equal && numbers[i] == numbers[1];
   if (equal) return;
   auto newest = newest_in(group, versions, store.positions(), limit);
+  ParameterStore::NamedVersions newer;
   for (auto& [name, value] : newest.values) {
     if (value.rank == group.rank()) value.version = versions.at(name);
     group.broadcast(value.version.value, value.rank)->wait(limit);
-    if (value.rank != group.rank()) store.adopt(name, value.version);
+    if (value.rank != group.rank()) newer.emplace_back(name, value.version);
   }
+  if (!newer.empty()) store.adopt(newer);
   for (const auto& [trainer, position] : newest.positions) store.set_position(position, trainer);
 }
 
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit) {
   if (group.size() == 1) return;
+  ParameterStore::NamedVersions newer;
   for (const auto& [name, parts] : holders_in(plan)) {
     const ParameterRef ref{name, 0};
     const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ref; });
@@ -205,12 +208,14 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
         throw Error("trainer", "'" + name + "' should be here, but is not, or not whole");
       spread_part(group, root, rows, version, limit);
     }
-    if (!has_all) store.adopt(name, version);
+    if (!has_all) newer.emplace_back(name, std::move(version));
   }
+  if (!newer.empty()) store.adopt(newer);
 }
 
 void join_held_rows(const Stores& stores, const Plan& plan) {
   if (std::ranges::any_of(stores, [](const auto& store) { return !store->broken().empty(); })) return;
+  ParameterStore::NamedVersions joined;
   for (const auto& [name, parts] : holders_in(plan)) {
     const auto first = parts.front().process;
     if (std::ranges::all_of(parts, [first](const HeldPart& part) { return part.process == first; })) continue;
@@ -222,8 +227,10 @@ void join_held_rows(const Stores& stores, const Plan& plan) {
       copy_and_wait(held.value.rows(part.rows->first, part.rows->count),
                     version.value.rows(part.rows->first, part.rows->count));
     }
-    for (const auto& store : stores) store->adopt(name, version);
+    joined.emplace_back(name, std::move(version));
   }
+  if (joined.empty()) return;
+  for (const auto& store : stores) store->adopt(joined);
 }
 
 }  // namespace troupe

@@ -91,7 +91,7 @@ TEST_CASE("a worker that is lost costs its work in flight: every batch is applie
     SpawnedPlan plan(job.setups, job.plan);
     job.log.begin(0);
     plan.start({0, kLastStep, 0, 0});
-    run_some(job.setups, seed, uniform_below(3'000, seed, 1, 1));
+    run_some(job.setups, seed, uniform_below(2'000, seed, 1, 1));
     lost_in_run += plan.done() ? 0 : 1;
     plan.lose(2);
     if (seed % 3 == 0) run_some(job.setups, seed + 1, uniform_below(500, seed, 2, 1));
@@ -117,7 +117,7 @@ TEST_CASE("backup workers that are lost: the others go on, and shards stay alike
     SpawnedPlan plan(job.setups, job.plan);
     job.log.begin(0);
     plan.start({0, kLastStep, 0, 0});
-    run_some(job.setups, seed, uniform_below(3'000, seed, 1, 1));
+    run_some(job.setups, seed, uniform_below(2'000, seed, 1, 1));
     plan.lose(2);
     plan.wait();
     const auto updates = job.updates();
