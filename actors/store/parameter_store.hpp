@@ -39,9 +39,10 @@ class UpdateCounter;
 /// is the copy with the most updates. A copy that a failed run may have left half-written is broken: it cannot be read
 /// or borrowed until recover() or set() has replaced its value.
 ///
-/// A copy lies on the device of its replica. While a fit writes to a parameter, a function that reads or sets the
-/// parameter waits for a step boundary of the fit, at most 60 s; see StepBoundaries. It throws Error if there is none,
-/// as on the thread that drives the fit, or if a run that belongs to no fit writes to the parameter. Thread-safe.
+/// A copy lies on the device of its replica. While a fit writes to a parameter, add(), get(), set(), newest() and
+/// hash() wait for a step boundary of the fit, at most 60 s; see StepBoundaries. They throw Error if there is none, as
+/// on the thread that drives the fit, or if a run that belongs to no fit writes to the parameter. The other functions
+/// do not wait. Thread-safe.
 class ParameterStore {
  public:
   struct Entry {
