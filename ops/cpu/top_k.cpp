@@ -81,8 +81,9 @@ std::unique_ptr<Kernel> make_cumulative_sum(const OpCall& call) {
       for (std::int64_t j = 0; j < a.inner; ++j) {
         const auto* x = floats(in[0]) + first + j;
         auto* y = mutable_floats(out[0]) + first + j;
-        float sum = 0.0F;
-        for (std::int64_t i = 0; i < a.size; ++i) y[i * step] = sum += x[i * step];
+        // In double precision, since a long sum in float32 stops growing.
+        double sum = 0.0;
+        for (std::int64_t i = 0; i < a.size; ++i) y[i * step] = static_cast<float>(sum += x[i * step]);
       }
     }
   });

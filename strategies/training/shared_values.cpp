@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,22 @@ std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
   return holders;
 }
 
+/// Returns, by name, the processes in which ops of a plan update parameters in place. States that every replica has for
+/// itself are left out, and expendable processes.
+std::map<std::string, std::set<int>> updaters_in(const Plan& plan) {
+  std::set<std::string> of_replicas;
+  for (const auto& parameter : plan.parameters)
+    if (parameter.per_replica) of_replicas.insert(parameter.ref.name);
+  std::map<std::string, std::set<int>> updaters;
+  for (const auto& actor : plan.actors) {
+    if (std::ranges::find(plan.expendable, actor.place.process) != plan.expendable.end()) continue;
+    for (const auto& output : actor.outputs)
+      if (output.parameter && !of_replicas.contains(output.parameter->name))
+        updaters[output.parameter->name].insert(actor.place.process);
+  }
+  return updaters;
+}
+
 int rank_of(int process, std::span<const int> processes, const std::string& name) {
   const auto rank = std::ranges::find(processes, process);
   if (rank == processes.end())
@@ -209,6 +226,15 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
       spread_part(group, root, rows, version, limit);
     }
     if (!has_all) newer.emplace_back(name, std::move(version));
+  }
+  for (const auto& [name, updaters] : updaters_in(plan)) {
+    const auto updates_here = [&](int process) { return updaters.contains(process); };
+    if (std::ranges::all_of(processes, updates_here)) continue;
+    const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref.name == name; });
+    const auto& info = parameter->info;
+    auto version = store.newest(name).value_or(ParameterStore::Version{0, Tensor(info.shape, info.dtype)});
+    spread_part(group, rank_of(*updaters.begin(), processes, name), {}, version, limit);
+    if (!updates_here(processes[static_cast<std::size_t>(group.rank())])) newer.emplace_back(name, std::move(version));
   }
   if (!newer.empty()) store.adopt(newer);
 }

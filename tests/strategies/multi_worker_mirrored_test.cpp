@@ -269,3 +269,40 @@ TEST_CASE("processes with different data, or that share them differently, are to
       2, 1, [](int rank) { return data_of_50().shard(rank == 0 ? DataSharding::off : DataSharding::file); }, {}, ends);
   for (const auto& end : ends) CHECK_THAT(end, Contains("sharding off") && Contains("sharding file"));
 }
+
+namespace {
+
+/// Trains on one device, whose update ops are in process 1.
+class UpdatesElsewhere final : public Strategy {
+ public:
+  UpdatesElsewhere() : Strategy({Place{}}) {}
+  Plan training_plan(const PlanRequest& request) const override {
+    auto plan = OneDevice(Place{}).training_plan(request);
+    for (auto& actor : plan.actors)
+      for (const auto& output : actor.outputs)
+        if (output.parameter) actor.place.process = 1;
+    return plan;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("parameters that ops in another process have updated are read in all processes after a fit") {
+  const auto address = new_address();
+  std::vector<std::string> hashes(2);
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 2});
+    const UpdatesElsewhere strategy;
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .grain = Grain::per_op, .cluster = cluster});
+    trainer.fit(data_of_50());
+    trainer.evaluate(data_of_50());
+    trainer.fit(data_of_50());
+    hashes[static_cast<std::size_t>(rank)] = trainer.parameters().hash();
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  auto runtime = scheduled_runtime(3, 1);
+  const OneDevice alone;
+  CHECK(hashes == std::vector(2, train(runtime, alone, data_of_50(), Grain::per_op).hash));
+}

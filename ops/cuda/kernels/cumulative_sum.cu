@@ -24,11 +24,12 @@ struct Lines {
 struct SumLine {
   Lines lines;
   __device__ void operator()(std::int64_t line) const {
-    float sum = 0.0F;
+    // In double precision, since a long sum in float32 stops growing.
+    double sum = 0.0;
     for (std::int64_t i = 0; i < lines.axis.size; ++i) {
       const auto at = lines.at(line, i);
       sum += lines.x[at];
-      lines.y[at] = sum;
+      lines.y[at] = static_cast<float>(sum);
     }
   }
 };
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(kBlock) sum_lines_kernel(std::int64_t count, L
   constexpr unsigned kAll = 0xffffffffU;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   for (auto line = first_element() / kWarp; line < count; line += element_stride() / kWarp) {
-    float before = 0.0F;
+    double before = 0.0;  // in double precision, since a long sum in float32 stops growing
     for (std::int64_t begin = 0; begin < lines.axis.size; begin += kWarp) {
       const bool inside = begin + lane < lines.axis.size;
       const auto at = inside ? lines.at(line, begin + lane) : 0;
@@ -47,9 +48,8 @@ __global__ void __launch_bounds__(kBlock) sum_lines_kernel(std::int64_t count, L
         const float other = __shfl_up_sync(kAll, sum, distance);
         if (lane >= distance) sum += other;
       }
-      sum += before;
-      if (inside) lines.y[at] = sum;
-      before = __shfl_sync(kAll, sum, kWarp - 1);
+      if (inside) lines.y[at] = static_cast<float>(before + sum);
+      before += __shfl_sync(kAll, sum, kWarp - 1);
     }
   }
 }

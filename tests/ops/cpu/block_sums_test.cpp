@@ -9,6 +9,7 @@
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/top_k.hpp"
 #include "troupe/tests/catch.hpp"
 
 namespace troupe::ops_test {
@@ -113,6 +114,17 @@ TEST_CASE("the gradient of a row that millions of indices name keeps its digits"
   Tensor zeros({kIndices}, DType::int32);
   std::ranges::fill(zeros.mutable_data<std::int32_t>(), 0);
   check_all(result_of(std::move(builder), {{"x", filled({kIndices, 1}, 0.1F)}, {"i", zeros}}), 4.0 * kSumOfTall, 1e-3);
+}
+
+TEST_CASE("a cumulative sum goes on growing", "[ops]") {
+  for (const std::int64_t ones : {4, 40}) {
+    const auto x = filled(Shape{ones + 1}, 1.0F);
+    x.mutable_data<float>()[0] = 16'777'216.0F;
+    GraphBuilder builder;
+    builder.output("y", cumulative_sum(builder.input("x", x.shape()), 0));
+    const auto sums = result_of(std::move(builder), {{"x", x}});
+    CHECK(sums.data<float>().back() == 16'777'216.0F + static_cast<float>(ones));
+  }
 }
 
 }  // namespace troupe::ops_test
