@@ -293,8 +293,8 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   Evaluation evaluation(*log);
   run_to_end(*spawned, [&] { evaluation.add_steps(); });
   const auto absent = strategy_.expendable();
-  const auto result = evaluation.end({absent.begin(), absent.end()}, options_.stall_limit,
-                                     batches == nullptr ? std::optional(data.batches()) : std::nullopt);
+  auto result = evaluation.end({absent.begin(), absent.end()}, options_.stall_limit,
+                               batches == nullptr ? std::optional(data.batches()) : std::nullopt);
   shared_->announce({.kind = JobStatus::Kind::evaluated, .metrics = result});
   return result;
 }
