@@ -227,14 +227,15 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
     }
     if (!has_all) newer.emplace_back(name, std::move(version));
   }
-  for (const auto& [name, updaters] : updaters_in(plan)) {
-    const auto updates_here = [&](int process) { return updaters.contains(process); };
-    if (std::ranges::all_of(processes, updates_here)) continue;
+  for (const auto& entry : updaters_in(plan)) {
+    const auto& name = entry.first;
+    const auto updates = [&updaters = entry.second](int process) { return updaters.contains(process); };
+    if (std::ranges::all_of(processes, updates)) continue;
     const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref.name == name; });
     const auto& info = parameter->info;
     auto version = store.newest(name).value_or(ParameterStore::Version{0, Tensor(info.shape, info.dtype)});
-    spread_part(group, rank_of(*updaters.begin(), processes, name), {}, version, limit);
-    if (!updates_here(processes[static_cast<std::size_t>(group.rank())])) newer.emplace_back(name, std::move(version));
+    spread_part(group, rank_of(*entry.second.begin(), processes, name), {}, version, limit);
+    if (!updates(processes[static_cast<std::size_t>(group.rank())])) newer.emplace_back(name, std::move(version));
   }
   if (!newer.empty()) store.adopt(newer);
 }
