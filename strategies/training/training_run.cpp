@@ -186,11 +186,7 @@ bool TrainingRun::finish_run() {
   metrics_.end_run();
   const bool skips_epoch = source_is_used_up();
   const auto last = progress_.position();
-  const bool complete = epoch_complete();
-  if (complete) progress_.begin_next_epoch();
-  keep_position();
-  in_run_ = false;
-  if (boundaries_) boundaries_->open();
+  const bool complete = leave_run();
   if (skips_epoch) {
     // An earlier fit has made all steps of this epoch, so the epoch does not count.
     --epochs_;
@@ -208,6 +204,16 @@ bool TrainingRun::finish_run() {
   else
     finish_epoch(last, complete);
   return over_;
+}
+
+/// Stores the position after a run, and begins a step boundary. Returns whether the epoch is complete.
+bool TrainingRun::leave_run() {
+  const bool complete = epoch_complete();
+  if (complete) progress_.begin_next_epoch();
+  keep_position();
+  in_run_ = false;
+  if (boundaries_) boundaries_->open();
+  return complete;
 }
 
 /// Sets source_ended_: whether the source of batches has ended the epoch before the run made all its steps. Returns
@@ -287,15 +293,13 @@ bool TrainingRun::leaves_out(const Failure& failure) {
 
 /// Goes on after the batch that has failed, with new actors.
 void TrainingRun::leave_out_batch() {
+  stopped_ = plan_->stopped();
+  interrupted_ = plan_->interrupted();
   staleness_before_.add(log_->staleness());
   note_position();
   metrics_.end_run();
   const auto last = progress_.position();
-  const bool complete = epoch_complete();
-  if (complete) progress_.begin_next_epoch();
-  keep_position();
-  in_run_ = false;
-  if (boundaries_) boundaries_->open();
+  const bool complete = leave_run();
   running_.set(nullptr);
   plan_.reset();
   auto training = hooks_.respawn();

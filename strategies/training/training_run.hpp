@@ -124,6 +124,7 @@ class TrainingRun {
   void start_run();
   void end_boundary();
   bool finish_run();
+  bool leave_run();
   bool source_is_used_up();
   void finish_epoch(const TrainingPosition& last, bool complete);
   void end_early();

@@ -6,7 +6,7 @@
 
 namespace troupe::testing {
 
-/// What strangers have done to the listeners of a job.
+/// Counts of the connections and bytes by which strangers have flooded the listeners of a job.
 struct FloodCount {
   std::uint64_t connections = 0, bytes = 0;
 };

@@ -134,7 +134,7 @@ TEST_CASE("threads predict with one version while a fit trains and another threa
   }
 }
 
-TEST_CASE("values that are read in a fit are those of one step, and the fit has the bits of one that nobody reads") {
+TEST_CASE("values that are read in a fit are those of one step, and a fit has the same bits without a reader") {
   const Runtime runtime;
   const Mirrored strategy(cpu_devices(2));
   const auto train = [&](bool with_reader) {
@@ -207,7 +207,7 @@ TEST_CASE("a value of another shape changes nothing in a fit, which goes on") {
   CHECK(fit.stop().steps > 0);
 }
 
-TEST_CASE("a fit that is recorded lets nobody change its parameters") {
+TEST_CASE("the parameters of a fit that is recorded cannot be set by another thread") {
   const Runtime runtime;
   const ParameterServer strategy(places_of(cpu_devices(2)), places_of(cpu_devices(2)),
                                  ConsistencyRule::asynchronous(2));
