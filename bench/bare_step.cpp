@@ -12,6 +12,7 @@
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
 namespace troupe::bench {
@@ -35,11 +36,11 @@ Graph gradient_graph(const TrainingSpec& spec, const std::vector<Field>& fields)
     }
   };
   TrainingSpec without{spec.model, spec.loss, NoUpdate{}};
-  return training_graph(without, fields, unreduced);
+  return optimize_for_host(training_graph(without, fields, unreduced));
 }
 
 Graph update_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
-  return training_graph(spec, fields, unreduced);
+  return optimize_for_host(training_graph(spec, fields, unreduced));
 }
 
 /// The update of one replica's part of one parameter.

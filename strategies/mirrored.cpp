@@ -1,5 +1,7 @@
 #include "troupe/strategies/mirrored.hpp"
 
+#include <functional>
+
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -41,48 +43,74 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
-/// Sums the gradients of the replicas by the hook, in buckets. The first value of the result is the largest magnitude
-/// of these sums and of the sum of the magnitudes of the replicas: a hook may overflow where float32 sums do not. With
-/// atomic_steps, all values are behind a barrier. The hook adds its states to `next_states`. Without `check_finite` the
-/// first value stays 0.
-std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
-                                    std::int64_t replicas, bool check_finite, GradientHook::NextStates& next_states) {
-  std::vector<Value> reduced{values[0]};
-  const auto buckets = fill_buckets(values.subspan(1), options);
-  for (std::size_t i = 0; i < buckets.size(); ++i) {
-    const auto name = "hook/" + std::to_string(i);
-    GraphBuilder::Scope scope(values[0].builder(), name);
-    const auto sums = options.hook->sum(buckets[i], {name, next_states, replicas});
-    reduced.insert(reduced.end(), sums.begin(), sums.end());
-  }
-  if (check_finite) {
-    reduced.front() = all_reduce(largest_magnitude(values));
-    reduced.front() = largest_magnitude(reduced);
-  }
-  return options.atomic_steps ? behind_barrier(reduced, reduced) : reduced;
-}
+/// Sums gradients over the replicas of a Mirrored strategy; see ReduceGradients.
+class Reducer {
+ public:
+  Reducer(const MirroredOptions& options, std::int64_t replicas, bool check_finite)
+      : options_(options), replicas_(replicas), check_finite_(check_finite) {}
 
-/// Sums the values of the replicas in buckets; see ReduceGradients. Every bucket carries the largest magnitude of the
-/// values so far. It is computed before the bucket is packed, while the gradients are in the cache. Without
-/// `check_finite` no bucket carries one, and the first value stays 0.
-std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options, bool check_finite) {
-  auto magnitude = values.front();
-  std::vector<Value> reduced{magnitude}, sums;
-  for (auto& bucket : fill_buckets(values.subspan(1), options)) {
-    if (check_finite) {
-      bucket.push_back(magnitude);
-      bucket.back() = magnitude = largest_magnitude(bucket);
-    }
-    sums.push_back(all_reduce(pack(bucket)));
-    auto of_bucket = unpacked(sums.back(), bucket);
-    if (check_finite) {
-      reduced.front() = of_bucket.back();
-      of_bucket.pop_back();
-    }
-    reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
+  ReducedGradients operator()(Value loss_check, std::span<const Value> gradients) {
+    return options_.hook ? with_hook(loss_check, gradients) : in_buckets(loss_check, gradients);
   }
-  return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
-}
+  /// The states of the hook, with their next values.
+  const GradientHook::NextStates& next_states() const { return next_states_; }
+
+ private:
+  Value largest(std::span<const Value> values) const {
+    return largest_magnitude(values, bound_of_magnitude(static_cast<double>(replicas_)));
+  }
+
+  /// Sums the gradients of the replicas by the hook, in buckets. The magnitude is the largest one of these sums and of
+  /// the sum of the magnitudes of the replicas: a hook may overflow where float32 sums do not. With atomic_steps, all
+  /// values are behind a barrier.
+  ReducedGradients with_hook(Value loss_check, std::span<const Value> gradients) {
+    std::vector<Value> reduced{loss_check};
+    const auto buckets = fill_buckets(gradients, options_);
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      const auto name = "hook/" + std::to_string(i);
+      GraphBuilder::Scope scope(loss_check.builder(), name);
+      const auto sums = options_.hook->sum(buckets[i], {name, next_states_, replicas_});
+      reduced.insert(reduced.end(), sums.begin(), sums.end());
+    }
+    if (check_finite_) {
+      std::vector<Value> own{loss_check};
+      own.insert(own.end(), gradients.begin(), gradients.end());
+      reduced.front() = all_reduce(largest(own));
+      reduced.front() = largest_magnitude(reduced);
+    }
+    if (options_.atomic_steps) reduced = behind_barrier(reduced, reduced);
+    return {reduced.front(), {}, {reduced.begin() + 1, reduced.end()}};
+  }
+
+  /// Sums the gradients of the replicas in buckets. Every bucket carries the largest magnitude so far. It is computed
+  /// before the bucket is packed, while the gradients are in the cache.
+  ReducedGradients in_buckets(Value loss_check, std::span<const Value> gradients) const {
+    auto own = loss_check, sum = loss_check;
+    std::vector<Value> reduced, sums;
+    for (auto& bucket : fill_buckets(gradients, options_)) {
+      if (check_finite_) {
+        bucket.push_back(own);
+        bucket.back() = own = largest(bucket);
+      }
+      sums.push_back(all_reduce(pack(bucket)));
+      auto of_bucket = unpacked(sums.back(), bucket);
+      if (check_finite_) {
+        sum = of_bucket.back();
+        of_bucket.pop_back();
+      }
+      reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
+    }
+    if (!options_.atomic_steps) return {sum, own, reduced};
+    reduced.insert(reduced.begin(), sum);
+    const auto committed = behind_barrier(reduced, sums);
+    return {committed.front(), own, {committed.begin() + 1, committed.end()}};
+  }
+
+  const MirroredOptions& options_;
+  const std::int64_t replicas_;
+  const bool check_finite_;
+  GradientHook::NextStates next_states_;
+};
 
 }  // namespace
 
@@ -100,13 +128,9 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
     add_replica(plan, request, without_all_reduce(alone), replica_at(0));
     return plan;
   }
-  GradientHook::NextStates next_states;
-  const auto reduce = [&](std::span<const Value> values) {
-    const bool check = request.spec.check_finite;
-    return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync(), check, next_states)
-                         : reduce_in_buckets(values, options_, check);
-  };
-  const auto graph = training_graph(request.spec, request.data.fields(), reduce, num_replicas_in_sync(), &next_states);
+  Reducer reducer(options_, num_replicas_in_sync(), request.spec.check_finite);
+  const auto graph = training_graph(request.spec, request.data.fields(), std::ref(reducer), num_replicas_in_sync(),
+                                    &reducer.next_states());
   Conductor conductor(plan, "gradients", places(), options_.all_reduce);
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;

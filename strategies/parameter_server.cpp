@@ -1,11 +1,14 @@
 #include "troupe/strategies/parameter_server.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "troupe/actors/plan/conductor.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/step/shards.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 #include "troupe/strategies/step/worker.hpp"
+#include "troupe/transport/collective_kind.hpp"
 
 namespace troupe {
 
@@ -13,6 +16,10 @@ namespace {
 
 constexpr const char* kParameterServer = "parameter_server";
 constexpr Place kRankZero{};
+
+bool has_collective(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) { return node.op->kind == OpKind::collective; });
+}
 
 }  // namespace
 
@@ -78,13 +85,19 @@ Plan ParameterServer::training_plan(const PlanRequest& request) const {
   const ShardOptions common{.rule = rule_, .shared_steps = shares_steps()};
   auto shards = add_shards(plan, step, servers_, common);
   RowShards row_shards(plan, step, servers_, common);
+  std::optional<Conductor> decisions;
+  if (has_collective(step.worker)) decisions.emplace(plan, "decisions", places());
   std::vector<WorkerOutputs> outputs;
   for (int w = 0; w < workers; ++w) {
     std::vector<OutputRef> parameters;
     for (const auto shard : shards) parameters.push_back({shard, w});
     const auto rows = row_shards.add_worker(w, places()[static_cast<std::size_t>(w)]);
-    outputs.push_back(add_worker(plan, request, step, batches, parameters, replica_at(w), rows));
+    outputs.push_back(
+        add_worker(plan, request, step, batches, parameters, replica_at(w), rows, [&](Plan&, const Node&) {
+          return decisions->add(CollectiveKind::all_reduce, 0, w, {Shape{}, DType::float32});
+        }));
   }
+  if (decisions) decisions->finish();
   for (std::size_t g = 0; g < shards.size(); ++g) {
     for (int w = 0; w < workers; ++w) plan.connect(batches, 2 * w + 1, shards[g]);
     for (int w = 0; w < workers; ++w)

@@ -22,29 +22,27 @@ bool feeds_collective(const Plan& plan, const PlanActor& actor) {
   return false;
 }
 
-/// True if all outputs of the actor are scalars, at least one of them is read, and all readers are in `actors`.
-bool has_scalars_for(const Plan& plan, const PlanActor& actor, const std::vector<bool>& actors) {
+/// True if all outputs of the actor are scalars, and one of `actors` reads one of them.
+bool has_scalar_for(const Plan& plan, const PlanActor& actor, const std::vector<bool>& actors) {
   bool is_read = false;
   for (const auto& output : actor.outputs) {
     if (output.info.shape.rank() > 0) return false;
     if (output.edge == kNone) continue;
-    for (const auto& consumer : plan.edges[output.edge].consumers) {
-      if (!actors[static_cast<std::size_t>(consumer.actor)]) return false;
-      is_read = true;
-    }
+    for (const auto& consumer : plan.edges[output.edge].consumers)
+      is_read = is_read || actors[static_cast<std::size_t>(consumer.actor)];
   }
   return is_read;
 }
 
-/// For each actor: true if a collective reads its output, or if its outputs are scalars that only such actors read,
-/// such as the largest magnitude of a bucket.
+/// For each actor: true if a collective reads its output, or if its outputs are scalars that such an actor reads, such
+/// as the largest magnitude of a bucket.
 std::vector<bool> feeding_collectives(const Plan& plan) {
   std::vector<bool> feeding;
   for (const auto& actor : plan.actors) feeding.push_back(feeds_collective(plan, actor));
   // Readers mostly follow in the order of the plan, so that few passes are needed.
   for (bool changed = true; std::exchange(changed, false);)
     for (auto i = plan.actors.size(); i-- > 0;)
-      if (!feeding[i] && has_scalars_for(plan, plan.actors[i], feeding)) feeding[i] = changed = true;
+      if (!feeding[i] && has_scalar_for(plan, plan.actors[i], feeding)) feeding[i] = changed = true;
   return feeding;
 }
 

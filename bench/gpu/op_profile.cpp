@@ -9,7 +9,6 @@
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/batch_info.hpp"
-#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/passes/passes.hpp"
@@ -22,8 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 /// The graph that OneDevice runs on the device.
 Graph graph_on(const TrainingCase& measured, Device device) {
-  const auto graph = without_all_reduce(training_graph(measured.spec, measured.data.fields(), unreduced));
-  return device.type == DeviceType::cpu ? graph : optimize_for_device(graph, dtype_of(matmul_precision()));
+  return optimized_for(device, without_all_reduce(training_graph(measured.spec, measured.data.fields(), unreduced)));
 }
 
 /// The values of a field in the first batch.

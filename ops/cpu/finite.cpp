@@ -1,8 +1,5 @@
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
@@ -20,16 +17,6 @@ const float* first_not_finite(const Tensor& tensor) {
   return nullptr;
 }
 
-/// The largest of `largest` and the bit patterns, without sign, of n floats. The patterns of floats without sign are
-/// ordered as the floats; those of NaNs are above infinity's.
-TROUPE_SIMD_CLONES std::int32_t largest_pattern(std::int64_t n, const float* x, std::int32_t largest) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto pattern = std::bit_cast<std::int32_t>(x[i]) & std::numeric_limits<std::int32_t>::max();
-    largest = pattern > largest ? pattern : largest;
-  }
-  return largest;
-}
-
 void copy_elements(const Tensor& from, const Tensor& to) {
   std::memcpy(to.address(), from.address(), from.bytes());
 }
@@ -41,14 +28,6 @@ std::unique_ptr<Kernel> make_all_finite(const OpCall&) {
     bool finite = true;
     for (const auto& tensor : in) finite = finite && first_not_finite(tensor) == nullptr;
     mutable_floats(out[0])[0] = finite ? 1.0F : 0.0F;
-  });
-}
-
-std::unique_ptr<Kernel> make_largest_magnitude(const OpCall&) {
-  return function_kernel([](Inputs in, Outputs out) {
-    std::int32_t largest = 0;
-    for (const auto& tensor : in) largest = largest_pattern(tensor.elements(), floats(tensor), largest);
-    mutable_floats(out[0])[0] = std::bit_cast<float>(largest);
   });
 }
 

@@ -33,9 +33,9 @@ Value all_finite(std::span<const Value> values) {
 Value all_finite(Value x) {
   return all_finite(std::span(&x, 1));
 }
-Value largest_magnitude(std::span<const Value> values) {
+Value largest_magnitude(std::span<const Value> values, double bound) {
   if (values.empty()) throw Error("largest_magnitude", "needs at least one value");
-  return values[0].builder().apply(kLargestMagnitude, values).at(0);
+  return values[0].builder().apply(kLargestMagnitude, values, {{"bound", bound}}).at(0);
 }
 Value at_least(Value x, double threshold) {
   return x.builder().apply_one(kAtLeast, {x}, {{"threshold", threshold}});

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe {
@@ -13,9 +15,9 @@ Value all_finite(std::span<const Value> values);
 Value all_finite(Value x);
 
 /// Returns the largest magnitude of all elements of all `values`, which must be float32, as a scalar. A NaN counts as
-/// larger than infinity, so the result is a NaN if an element is. Values without elements have the magnitude 0. The op
-/// has no gradient.
-Value largest_magnitude(std::span<const Value> values);
+/// larger than infinity, so the result is a NaN if an element is. Values without elements have the magnitude 0. A
+/// result above `bound` becomes infinity. The op has no gradient.
+Value largest_magnitude(std::span<const Value> values, double bound = std::numeric_limits<double>::infinity());
 
 /// Returns 1 where x >= threshold, else 0; a NaN gives 0. The op has no gradient. at_least(all_reduce(flag), number of
 /// replicas) is 1 if the flag is 1 on all replicas.

@@ -1,8 +1,8 @@
 // Ops that fuse two computations. A product, in which one matrix multiplies all rows, is fused with the activation of
 // its result or with the gradient of an activation: some devices can compute it while they write the product. The
 // gradient of a relu is fused with the sum of that gradient over its rows, which is the gradient of the bias before the
-// relu. The passes fuse_relu_products, fuse_gelu_products and fuse_backward_epilogues add these ops; they have no
-// functions for users.
+// relu. A product is also fused with its largest magnitude. The passes fuse_relu_products, fuse_gelu_products,
+// fuse_backward_epilogues and fuse_magnitudes add these ops; they have no functions for users.
 
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
@@ -57,6 +57,17 @@ std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
   return {dx, {Shape{dx.shape.back(0)}, DType::float32}};
 }
 
+// The shape rule of matmul_and_magnitude. Inputs: the two factors of a matmul of two float32 matrices. Attributes:
+// those of a matmul. Outputs: the product, and a scalar that tells whether it is finite. If the magnitudes of the
+// factors imply that no magnitude of the product is above 2^64, the scalar is a bound of at most 2^64; else it is the
+// largest magnitude, as largest_magnitude computes it.
+std::vector<TensorInfo> infer_matmul_and_magnitude(const OpInputs& inputs) {
+  inputs.expect_dtypes({DType::float32, DType::float32});
+  if (inputs.attributes.flag("relu")) inputs.refuse("the product has a relu");
+  for (std::size_t i = 0; i < 2; ++i) inputs.expect_rank(i, 2);
+  return {kMatmul.infer(inputs).at(0), {Shape{}, DType::float32}};
+}
+
 // The shape rule of relu_grad_bias. Inputs: dy, and the result y of a relu. Outputs: the gradient of the input of the
 // relu, and the sum of that gradient over all axes but the last, in float32.
 std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
@@ -70,6 +81,8 @@ std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
 
 const OpDef kMatmulReluGrad{
     .name = "matmul_relu_grad", .infer = infer_matmul_relu_grad, .multiply_adds = multiply_adds_of_row_product};
+const OpDef kMatmulAndMagnitude{
+    .name = "matmul_and_magnitude", .infer = infer_matmul_and_magnitude, .multiply_adds = multiply_adds_of_row_product};
 const OpDef kMatmulGeluTanh{.name = "matmul_gelu_tanh",
                             .infer = infer_matmul_gelu_tanh,
                             .multiply_adds = multiply_adds_of_row_product,

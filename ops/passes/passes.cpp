@@ -62,6 +62,10 @@ Graph optimize_forward(const Graph& graph) {
   return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
 }
 
+Graph optimize_for_host(const Graph& graph) {
+  return fuse_magnitudes(graph);
+}
+
 // fuse_relu_products comes before fuse_backward_epilogues. If a gradient is fused with a product, the sum of that
 // gradient therefore stays a separate op.
 Graph optimize_for_device(const Graph& graph, DType compute) {

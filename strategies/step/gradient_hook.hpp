@@ -31,8 +31,8 @@ class GradientHook {
     std::int64_t replicas = 1;
 
     /// Gives a state the value `next` if the step is applied. A step whose loss or gradients are not finite changes no
-    /// state. Mirrored strategies decide over all replicas, a worker of a parameter server over its own gradients: with
-    /// synchronous servers, which decide over the sum, the state may change in a step that the servers leave out.
+    /// state. Replicas that share a step decide together: those of Mirrored strategies, and workers of a parameter
+    /// server if every update takes the gradients of all of them. Any other worker decides over its own gradients.
     void set_state(Value state, Value next) const { next_states.emplace_back(state, next); }
   };
 

@@ -1,7 +1,6 @@
 #include "troupe/strategies/step/replica.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/plan/plan.hpp"
@@ -25,20 +24,20 @@ Plan empty_plan(const PlanRequest& request, int replicas) {
   return plan;
 }
 
+Graph optimized_for(const Device& device, const Graph& graph) {
+  return is_host(device) ? optimize_for_host(graph) : optimize_for_device(graph, dtype_of(matmul_precision()));
+}
+
 void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
                  const MakeCollective& make_collective) {
   const auto input = add_input(plan, request, fields_read(graph), replica);
   auto options = lower_options(graph, input, replica);
-  options.make_collective = make_collective;
-  const auto& device = replica.place.device;
-  const auto optimized =
-      is_host(device) ? std::nullopt : std::optional(optimize_for_device(graph, dtype_of(matmul_precision())));
   // The caller's make_collective gets the node of `graph` that has the name of the optimized node.
-  if (optimized && make_collective)
+  if (make_collective)
     options.make_collective = [&](Plan& to, const Node& node) {
       return make_collective(to, *std::ranges::find(graph.nodes(), node.name, &Node::name));
     };
-  const auto outputs = lower(plan, optimized ? *optimized : graph, options);
+  const auto outputs = lower(plan, optimized_for(replica.place.device, graph), options);
   add_sink(plan, request, outputs, input.batch_info, replica);
 }
 

@@ -46,6 +46,9 @@ using MakeCollective = std::function<ActorId(Plan&, const Node&)>;
 /// part of a batch that one of `replicas` replicas gets.
 Plan empty_plan(const PlanRequest& request, int replicas);
 
+/// Returns the graph of a step, optimized for a device.
+Graph optimized_for(const Device& device, const Graph& graph);
+
 /// Adds the actors of a replica: the loader of its part of the batches, the ops of its graph, and the sink.
 /// `make_collective` must be set if the graph has collective ops; it gets the nodes of `graph`.
 void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,

@@ -22,9 +22,6 @@ namespace troupe {
 
 namespace {
 
-// The sum of many magnitudes, each at most its share of kLargestSum, is above kLargestSum by rounding alone.
-constexpr double kRoomForRounding = 0.99;
-
 TrainedParameter described(const Graph& graph, ValueId id) {
   const auto& node = graph.producer(id);
   return {node.name, graph.info(id), node.initializer, {}, GraphBuilder::is_row_sparse(node)};
@@ -65,18 +62,14 @@ bool counts_updates(const Graph& update, const TensorInfo& info) {
          });
 }
 
-/// Returns the scalar `x` where it is at most `bound`, else infinity; a NaN stays a NaN.
-Value bounded(Value x, double bound) {
-  return mul(x, rsqrt(at_most(x, bound)));
-}
-
 /// Splits one training step; see split_training(). run() must be called once.
 class Splitter {
  public:
   Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
       : spec_(spec),
         hook_(options.hook),
-        largest_magnitude_(kLargestSum / options.weights * kRoomForRounding),
+        shares_steps_(!options.whole_batches),
+        weights_(options.weights),
         forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
     split_.weighted = !options.whole_batches && forward_.has_output(names::loss_weight(0));
@@ -93,21 +86,18 @@ class Splitter {
   }
 
   SplitTraining run(const PlaceParameters& place) {
-    GraphBuilder builder(with_rows_as_inputs(forward_, looked_up_));
+    GraphBuilder builder(without_all_reduce(with_rows_as_inputs(forward_, looked_up_)));
     std::vector<Value> rows;
     for (const auto id : builder.graph().sources(kInput))
       for (const auto& parameter : looked_up_)
         if (builder.graph().producer(id).name == names::rows_of(parameter.name)) rows.push_back(builder.value(id));
     const auto replica = add_gradients(builder, spec_, rows, loss_of_worker(builder));
-    magnitude_ = magnitude_of(replica, spec_);
+    magnitude_ = magnitude_of(replica, spec_, weights_);
     auto parameters = parameters_of(replica);
     placed_ = place(parameters);
     expect_each_once(placed_, parameters);
     add_groups(replica, parameters);
-    if (hook_ != nullptr)
-      encode_groups();
-    else
-      bound_magnitude();
+    if (hook_ != nullptr) encode_groups();
     for (std::size_t g = 0; g < blocks_.size(); ++g) {
       blocks_[g].insert(blocks_[g].begin(),
                         hook_ != nullptr ? not_finite(blocks_[g].front().dtype()) : head_of_block(builder));
@@ -119,7 +109,7 @@ class Splitter {
       add_looked_up(parameters, i);
     }
     expect_separable();
-    split_.worker = without_all_reduce(with_parts(eliminate_dead_code(std::move(builder).build())));
+    split_.worker = with_parts(eliminate_dead_code(std::move(builder).build()));
     return std::move(split_);
   }
 
@@ -213,13 +203,16 @@ class Splitter {
       checked.insert(checked.end(), decoded.begin(), decoded.end());
       blocks_[g] = {encoded};
     }
-    if (spec_.check_finite) magnitude_ = largest_magnitude(checked);
-    bound_magnitude();
-    set_states(next_states, step_is_finite(magnitude_));
+    if (spec_.check_finite) magnitude_ = largest_magnitude(checked, bound_of_magnitude(weights_));
+    if (!next_states.empty()) set_states(next_states, states_change());
   }
 
-  void bound_magnitude() {
-    if (spec_.check_finite) magnitude_ = bounded(magnitude_, largest_magnitude_);
+  /// Returns the flag by which the states of a hook change. Workers that share a step exchange whether they have
+  /// failed, so that the states change if the servers apply the step. Any other worker decides for itself.
+  Value states_change() const {
+    const auto is_finite = step_is_finite(magnitude_);
+    if (!shares_steps_ || !spec_.check_finite) return is_finite;
+    return is_skipped(all_reduce(is_skipped(is_finite)));
   }
 
   /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is finite, else 1,
@@ -313,7 +306,8 @@ class Splitter {
 
   const TrainingSpec& spec_;
   const GradientHook* hook_;
-  const double largest_magnitude_;  // the largest one of a worker with which a step is applied
+  const bool shares_steps_;  // workers compute parts of the same batches
+  const double weights_;     // see SplitOptions
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;

@@ -127,20 +127,20 @@ Value check_of(Value loss, bool check_finite) {
   return check_finite ? check : at_least(check, 1.0);
 }
 
-/// Returns the largest magnitude of the first value and the others.
-Value largest_of(Value first, std::span<const Value> others) {
-  GraphBuilder::Scope scope(first.builder(), "magnitude");
-  std::vector<Value> values{first};
-  values.insert(values.end(), others.begin(), others.end());
-  return largest_magnitude(values);
+/// Returns the magnitude of the replica with these gradients; see magnitude_of().
+Value magnitude_of_all(Value loss_check, std::span<const Value> gradients, double weights) {
+  GraphBuilder::Scope scope(loss_check.builder(), "magnitude");
+  std::vector<Value> values{loss_check};
+  values.insert(values.end(), gradients.begin(), gradients.end());
+  return largest_magnitude(values, bound_of_magnitude(weights));
 }
 
-/// Throws Error unless the first reduced value depends on all gradients: it decides whether they are finite.
-void expect_all_checked(const Graph& graph, Value first, std::span<const Value> gradient_of) {
-  const auto checked = dependencies_of(graph, first.id());
+/// Throws Error unless `magnitude` depends on all gradients: it decides whether they are finite.
+void expect_all_checked(const Graph& graph, Value magnitude, std::span<const Value> gradient_of) {
+  const auto checked = dependencies_of(graph, magnitude.id());
   for (const auto& gradient : gradient_of)
     if (!checked[gradient.id()])
-      throw Error("strategy", "the first value that it reduces must be the sum of largest_magnitude() of all values");
+      throw Error("strategy", "the magnitude by which it decides must depend on all gradients");
 }
 
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
@@ -181,10 +181,9 @@ Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& field
   return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 
-std::vector<Value> unreduced(std::span<const Value> values) {
-  std::vector<Value> all(values.begin(), values.end());
-  all.front() = largest_of(values.front(), values.subspan(1));
-  return all;
+ReducedGradients unreduced(Value loss_check, std::span<const Value> gradients) {
+  const auto magnitude = magnitude_of_all(loss_check, gradients, 1.0);
+  return {magnitude, magnitude, {gradients.begin(), gradients.end()}};
 }
 
 std::vector<std::string> fields_read(const Graph& graph) {
@@ -223,11 +222,17 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, 
   return replica;
 }
 
-Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec) {
+double bound_of_magnitude(double weights) {
+  // The sum of many magnitudes, each at most its share of kLargestSum, is above kLargestSum by rounding alone.
+  constexpr double kRoomForRounding = 0.99;
+  return kLargestSum / weights * kRoomForRounding;
+}
+
+Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec, double weights) {
   if (!spec.check_finite) return replica.loss_check;
   auto all = replica.gradients;
   all.insert(all.end(), replica.further.begin(), replica.further.end());
-  return largest_of(replica.loss_check, all);
+  return magnitude_of_all(replica.loss_check, all, weights);
 }
 
 Value step_is_finite(Value sum) {
@@ -243,25 +248,24 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
                      std::int64_t replicas, const GradientHook::NextStates* states) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
   const auto replica = add_gradients(builder, spec);
-  std::vector<Value> of_replica{replica.loss_check};
-  of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());
-  const auto reduced = reduce(of_replica);
-  if (reduced.size() != of_replica.size())
-    throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
-                                std::to_string(reduced.size()) + ", not to as many");
+  const auto reduced = reduce(replica.loss_check, replica.gradients);
+  if (reduced.gradients.size() != replica.gradients.size())
+    throw Error("strategy", "reduces " + std::to_string(replica.gradients.size()) + " gradients to " +
+                                std::to_string(reduced.gradients.size()) + ", not to as many");
   Value apply_if = builder.constant(Tensor::scalar(1.0F));
   if (spec.check_finite) {
-    expect_all_checked(builder.graph(), reduced[0], replica.gradients);
-    apply_if = step_is_finite(reduced[0]);
+    expect_all_checked(builder.graph(), reduced.magnitude, replica.gradients);
+    apply_if = step_is_finite(reduced.magnitude);
   }
   Value batch_weight;
   if (builder.graph().has_output(names::kBatchWeight))
     batch_weight = builder.value(builder.graph().output(names::kBatchWeight));
-  spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if, batch_weight);
+  spec.optimizer.apply(replica.parameters, reduced.gradients, builder.batch_info(), apply_if, batch_weight);
   if (states != nullptr) set_states(*states, apply_if);
   assign_next_values(builder, apply_if);
-  // 1 if the step is applied, else 1 / sqrt(0), which is infinite.
-  builder.output(names::kMagnitude, rsqrt(apply_if));
+  // The decision is 1 if the step is applied, else 1 / sqrt(0), which is infinite.
+  const auto own_magnitude = spec.check_finite ? reduced.own_magnitude : replica.loss_check;
+  builder.output(names::kMagnitude, own_magnitude.valid() ? own_magnitude : rsqrt(apply_if));
   return eliminate_dead_code(std::move(builder).build());
 }
 

@@ -97,15 +97,21 @@ struct ReplicaGradients {
 ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {},
                                Value loss = {});
 
-/// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; a NaN if one of
-/// them has a NaN or the loss is not finite. 0 if TrainingSpec::check_finite is false.
-Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec);
-
 /// The largest sum, over the replicas, of the magnitudes of gradients with which a step is applied: half the largest
 /// finite float32. The bound implies that the sums of the gradients are finite, so replicas can decide before the sums
-/// exist. All replicas take the same decision, since they compare the same number; for servers see
-/// SplitOptions::weights.
+/// exist. All replicas take the same decision, since they compare the same number.
 inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
+
+/// Returns the largest magnitude of the gradients of a replica with which a step is applied, if `weights` is the sum of
+/// the numbers by which the gradients of all replicas are multiplied before they are added up, such as the number of
+/// the replicas. A replica with a larger magnitude reports infinity. All other magnitudes have sums of at most
+/// kLargestSum in every order, so whoever adds up magnitudes takes the same decision.
+double bound_of_magnitude(double weights);
+
+/// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; infinity if
+/// that is above bound_of_magnitude(weights); a NaN if one of them has a NaN or the loss is not finite. 0 if
+/// TrainingSpec::check_finite is false.
+Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec, double weights);
 
 /// Returns the flag that updates read: 1 if the losses and gradients of all replicas are finite, else 0, with which
 /// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if the sum is at
@@ -114,14 +120,24 @@ Value step_is_finite(Value sum);
 /// Returns 1 if the flag that updates read is 0, else 0.
 Value is_skipped(Value apply_if);
 
-/// Maps the values of one replica, which are float32 of any shape, to values that are equal on all replicas. The first
-/// value, a scalar that is 0 if the loss of the replica is finite and else a NaN, becomes the sum over the replicas of
-/// largest_magnitude() of all values of the replica. The other values, the gradients in the order in which the backward
-/// pass makes them, become their sums.
-using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
+/// The gradients of all replicas, equal on all of them.
+struct ReducedGradients {
+  /// The number that step_is_finite() compares: the sum over the replicas of their magnitudes.
+  Value magnitude;
+  /// The magnitude of this replica, if `magnitude` is the sum of this value over the replicas. The sink then reports it
+  /// without waiting for the sum. If invalid, the sink reports the decision.
+  Value own_magnitude;
+  /// The sums of the gradients, in the order in which they were given.
+  std::vector<Value> gradients;
+};
 
-/// The ReduceGradients for one replica: returns the largest magnitude of the values, and the gradients unchanged.
-std::vector<Value> unreduced(std::span<const Value> values);
+/// Sums the gradients of a replica, which are float32 of any shape in the order in which the backward pass makes them,
+/// over all replicas. `loss_check` is ReplicaGradients::loss_check. The magnitude of a replica is the
+/// largest_magnitude() of `loss_check` and its gradients, with bound_of_magnitude() of the number of replicas.
+using ReduceGradients = std::function<ReducedGradients(Value loss_check, std::span<const Value> gradients)>;
+
+/// The ReduceGradients for one replica, which returns the gradients unchanged.
+ReducedGradients unreduced(Value loss_check, std::span<const Value> gradients);
 
 /// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
 /// Outputs: those of the forward graph and names::kMagnitude. A step in which the loss or a gradient of any replica is
@@ -129,7 +145,7 @@ std::vector<Value> unreduced(std::span<const Value> values);
 /// `replicas` is the number of replicas that compute a batch together; layers gather values of so many. The graph may
 /// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them.
 /// `states`, to which `reduce` may add, are states of a hook that get their next values if the step is applied. Throws
-/// Error if there is nothing to train, or if the first result of `reduce` does not depend on all gradients.
+/// Error if there is nothing to train, or if the magnitude that `reduce` returns does not depend on all gradients.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
                      std::int64_t replicas = 1, const GradientHook::NextStates* states = nullptr);
 

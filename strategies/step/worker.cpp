@@ -2,8 +2,6 @@
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/matmul_precision.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/strategies/step/replica_input.hpp"
 
 namespace troupe {
@@ -46,7 +44,7 @@ ActorId add_batches(Plan& plan, const PlanRequest& request, const std::string& s
 
 WorkerOutputs add_worker(Plan& plan, const PlanRequest& request, const SplitTraining& step, ActorId batches,
                          const std::vector<OutputRef>& parameters, const Replica& worker,
-                         const std::vector<OutputRef>& rows) {
+                         const std::vector<OutputRef>& rows, const MakeCollective& make_collective) {
   const bool looks_up = !step.looked_up.empty();
   // If rows are looked up, the fields are loaded on the host, because the indices are computed there.
   const auto input = add_dispatched_input(plan, request, fields_read(step.indices), batches, worker, !looks_up);
@@ -59,9 +57,8 @@ WorkerOutputs add_worker(Plan& plan, const PlanRequest& request, const SplitTrai
   for (std::size_t i = 0; i < step.looked_up.size(); ++i)
     options.inputs[names::rows_of(step.looked_up[i].parameter.name)] = rows.at(i);
   for (std::size_t g = 0; g < step.groups.size(); ++g) add_views(options, step.groups[g], parameters.at(g));
-  const auto& device = worker.place.device;
-  const auto graph = is_host(device) ? step.worker : optimize_for_device(step.worker, dtype_of(matmul_precision()));
-  const auto graph_outputs = lower(plan, graph, options);
+  options.make_collective = make_collective;
+  const auto graph_outputs = lower(plan, optimized_for(worker.place.device, step.worker), options);
   add_sink(plan, request, graph_outputs, input.batch_info, worker);
   for (std::size_t g = 0; g < step.groups.size(); ++g)
     outputs.gradients.push_back(graph_outputs.at(names::gradients_of(g)));

@@ -28,8 +28,9 @@ ActorId add_batches(Plan& plan, const PlanRequest& request, const std::string& s
 /// Adds the actors of a worker whose parameters lie on shards: the loader of its samples, the ops of its graph, and the
 /// sink. `batches` is the dispatcher; see add_batches(). `parameters` has, for each group of the step, the output that
 /// carries the group's parameters; `rows` has, for each parameter in step.looked_up, the output that carries its rows.
+/// `make_collective` must be set if the worker's graph has a collective op.
 WorkerOutputs add_worker(Plan& plan, const PlanRequest& request, const SplitTraining& step, ActorId batches,
                          const std::vector<OutputRef>& parameters, const Replica& worker,
-                         const std::vector<OutputRef>& rows = {});
+                         const std::vector<OutputRef>& rows = {}, const MakeCollective& make_collective = {});
 
 }  // namespace troupe

@@ -1,8 +1,11 @@
+#include <limits>
+
 #include "troupe/ops/cuda/device/block_sum.cuh"
 #include "troupe/ops/cuda/device/functions.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
 #include "troupe/ops/cuda/kernels/tensor_list.cuh"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::cuda {
 
@@ -29,15 +32,18 @@ __global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, uns
 }
 
 /// Each block finds the largest bit pattern, without sign, of a part of tensor number blockIdx.y, and raises `largest`
-/// to it. The patterns of floats without sign are ordered as the floats; those of NaNs are above infinity's.
-__global__ void __launch_bounds__(kBlock) largest_pattern_kernel(TensorList list, int* largest) {
+/// to it, or to that of infinity if the float is above `bound`. The patterns of floats without sign are ordered as the
+/// floats; those of NaNs are above infinity's.
+__global__ void __launch_bounds__(kBlock) largest_pattern_kernel(TensorList list, float bound, int* largest) {
   const auto* x = list.data[blockIdx.y];
   const auto n = list.elements[blockIdx.y];
   int pattern = 0;
   for (auto i = first_element(); i < n; i += element_stride())
     pattern = max(pattern, __float_as_int(x[i]) & 0x7fffffff);
   const auto of_block = block_reduce(pattern, Largest(), 0);
-  if (threadIdx.x == 0) atomicMax(largest, of_block);
+  const auto infinity = std::numeric_limits<float>::infinity();
+  if (threadIdx.x == 0)
+    atomicMax(largest, __float_as_int(__int_as_float(of_block) > bound ? infinity : __int_as_float(of_block)));
 }
 
 /// Whether one TensorList holds all tensors, and they have so few elements that one block checks them fast enough.
@@ -57,6 +63,26 @@ struct CheckFinite {
   }
 };
 
+/// The kernel of matmul_and_magnitude: runs the kernels of matmul and largest_magnitude.
+class MatmulAndMagnitude final : public Kernel {
+ public:
+  explicit MatmulAndMagnitude(const OpCall& call)
+      : product_(make_matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}})),
+        magnitude_(make_largest_magnitude({&kLargestMagnitude,
+                                           {{"bound", std::numeric_limits<double>::infinity()}},
+                                           {call.outputs[0]},
+                                           {call.outputs[1]}})) {}
+
+  std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
+  void run(const KernelContext& context, Inputs inputs, Outputs outputs) override {
+    product_->run(context, inputs, outputs.first(1));
+    magnitude_->run(context, outputs.first(1), outputs.last(1));
+  }
+
+ private:
+  std::unique_ptr<Kernel> product_, magnitude_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
@@ -74,13 +100,19 @@ std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_largest_magnitude(const OpCall& call) {
-  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs)](const Launch& where, Inputs in, Outputs out) {
+  const auto bound = static_cast<float>(call.attributes.number("bound"));
+  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs), bound](const Launch& where, Inputs in, Outputs out) {
     auto* largest = mutable_floats(out[0]);
     for_each(where, 1, Fill<float>{0.0F, largest});
     for_each_list(in, [&](const TensorList& list, unsigned tensors, unsigned) {
-      launch(where, dim3(blocks, tensors), kBlock, largest_pattern_kernel, list, reinterpret_cast<int*>(largest));
+      launch(where, dim3(blocks, tensors), kBlock, largest_pattern_kernel, list, bound,
+             reinterpret_cast<int*>(largest));
     });
   });
+}
+
+std::unique_ptr<Kernel> make_matmul_and_magnitude(const OpCall& call) {
+  return std::make_unique<MatmulAndMagnitude>(call);
 }
 
 std::unique_ptr<Kernel> make_check_finite(const OpCall& call) {

@@ -30,7 +30,7 @@ std::vector<Misuse> elementwise_misuses() {
       {"check_finite", {i32({4})}},
       {"control_dependency", {f32({4})}},
       {"all_finite", {f32({4}), i32({4})}},
-      {"largest_magnitude", {f32({4}), i32({4})}},
+      {"largest_magnitude", {f32({4}), i32({4})}, {{"bound", 1.0}}},
       {"at_least", {i32({4})}, {{"threshold", 0.5}}},
       {"at_most", {i32({4})}, {{"threshold", 0.5}}},
   };

@@ -38,20 +38,20 @@ TEST_CASE("a training graph computes no unused gradient") {
   CHECK(count_of(graph, "sgd_update") == 4);
 }
 
-TEST_CASE("the check of the loss is handed over first, then gradients as the backward pass makes them") {
+TEST_CASE("gradients are handed over as the backward pass makes them, behind the check of the loss") {
   std::vector<Shape> shapes;
-  training_graph(small_spec(), kFields, [&](std::span<const Value> values) {
-    ValueId last = -1;
-    for (const auto& value : values) {
-      CHECK(value.id() > last);
-      last = value.id();
-      shapes.push_back(value.shape());
+  training_graph(small_spec(), kFields, [&](Value loss_check, std::span<const Value> gradients) {
+    CHECK(loss_check.shape() == Shape{});
+    auto last = loss_check.id();
+    for (const auto& gradient : gradients) {
+      CHECK(gradient.id() > last);
+      last = gradient.id();
+      shapes.push_back(gradient.shape());
     }
-    return unreduced(values);
+    return unreduced(loss_check, gradients);
   });
-  REQUIRE(shapes.size() == 5);
-  CHECK(shapes[0] == Shape{});
-  CHECK((shapes[1] == Shape{2} || shapes[1] == Shape{8, 2}));
+  REQUIRE(shapes.size() == 4);
+  CHECK((shapes[0] == Shape{2} || shapes[0] == Shape{8, 2}));
   CHECK(shapes.back().elements() <= 96);
 }
 
@@ -62,13 +62,17 @@ TEST_CASE("a training whose optimizer has a group without parameters is refused;
   CHECK_NOTHROW(forward_graph(spec, kFields));
 }
 
-TEST_CASE("a strategy that loses a value is told so") {
-  CHECK_THROWS_WITH(
-      training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unreduced(v.first(4)); }),
-      Contains("[strategy] reduces 5 values to 4"));
-  const auto loses_magnitude = [](std::span<const Value> v) { return std::vector<Value>(v.begin(), v.end()); };
-  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, loses_magnitude),
-                    Contains("[strategy] the first value that it reduces must be the sum of largest_magnitude()"));
+TEST_CASE("a strategy that loses a gradient, or does not check one, is told so") {
+  const auto loses_gradient = [](Value loss_check, std::span<const Value> gradients) {
+    return unreduced(loss_check, gradients.first(3));
+  };
+  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, loses_gradient),
+                    Contains("[strategy] reduces 4 gradients to 3"));
+  const auto checks_loss_alone = [](Value loss_check, std::span<const Value> gradients) {
+    return ReducedGradients{loss_check, loss_check, {gradients.begin(), gradients.end()}};
+  };
+  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, checks_loss_alone),
+                    Contains("[strategy] the magnitude by which it decides must depend on all gradients"));
 }
 
 TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {

@@ -5,15 +5,19 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
+#include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/math.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/step/flat_gradients.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/strategies/gradient_sender.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -157,6 +161,48 @@ TEST_CASE("a hook may send integers, and loses no NaN") {
     Trainer trainer(runtime, *strategy, times_w, Sgd{.lr = 1.0}, kLossOfRow);
     trainer.fit(rows_with({4, 2, kNaN, 2, 2, 2}, 2), {.on_non_finite_loss = NonFiniteLoss::skip});
     CHECK(w_of(trainer) == -5.0F);
+  }
+}
+
+TEST_CASE("a step that fails on one replica changes no state of a hook on any replica") {
+  const auto hook = gradient_hook_of(GENERATE("top_k:0.2", "power_sgd:1"));
+  const auto grain = GENERATE(Grain::fused, Grain::per_op);
+  const auto places = places_of(cpu_devices(2));
+  const std::vector<std::shared_ptr<const Strategy>> strategies{
+      std::make_shared<Mirrored>(places, MirroredOptions{.hook = hook}),
+      std::make_shared<ParameterServer>(places, std::vector<Place>{{}, {}}, ConsistencyRule::synchronous(2),
+                                        ServerOptions{.hook = hook})};
+  // Rows of g with 6 columns, without order; a row is `failing` if it has a NaN.
+  const auto data = [](const std::vector<bool>& failing) {
+    Tensor g({static_cast<std::int64_t>(failing.size()), 6}, DType::float32);
+    std::size_t row = 0, number = 0;
+    for (auto& element : g.mutable_data<float>()) element = static_cast<float>(++number * 7 % 11) - 5.0F;
+    for (const bool fails : failing) g.mutable_data<float>()[6 * row++] *= fails ? kNaN : 1.0F;
+    return Dataset::from_arrays({{"g", g}}).batch(2);
+  };
+  for (std::size_t i = 0; i < strategies.size(); ++i) {
+    CAPTURE(i);
+    auto runtime = scheduled_runtime(19, 2);
+    // Returns the parameter and the states of the hook behind a training over one good batch and `more`.
+    const auto train = [&](const std::vector<bool>& more) {
+      const auto model = [](const Inputs& in) -> Outputs {
+        const auto w = in.builder().parameter("w", {6, 4}, Initializer::normal(1.0));
+        return reduce_sum(sigmoid(matmul(in["g"], w)), {1});
+      };
+      Trainer trainer(runtime, *strategies[i], model, Sgd{.lr = 0.1},
+                      [](const Outputs& outputs, const Inputs&) { return outputs[""]; }, {.seed = 3, .grain = grain});
+      trainer.fit(data({false, false}));
+      if (!more.empty()) trainer.fit(data(more), {.on_non_finite_loss = NonFiniteLoss::skip});
+      std::vector<std::vector<float>> values;
+      for (const auto& parameter : trainer.training_plan(data({false, false})).parameters)
+        values.push_back(elements(trainer.parameters().get(parameter.ref.name, parameter.ref.replica)));
+      return values;
+    };
+    const auto before = train({});
+    CHECK(before.size() > 2);
+    CHECK(train({false, true}) == before);
+    CHECK(train({true, false}) == before);
+    CHECK(train({false, false}) != before);
   }
 }
 

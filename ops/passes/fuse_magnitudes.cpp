@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// True if a node is the gradient of a matrix, summed over the rows of a batch.
+bool is_gradient_of_matrix(const Graph& graph, const Node& node) {
+  if (!node.is(kMatmul) || node.inputs.size() != 2 || node.attributes.flag("relu")) return false;
+  return node.attributes.flag("transpose_a") && std::ranges::all_of(node.inputs, [&](ValueId factor) {
+           return graph.info(factor).dtype == DType::float32 && graph.info(factor).shape.rank() == 2;
+         });
+}
+
+}  // namespace
+
+Graph fuse_magnitudes(const Graph& graph) {
+  std::set<ValueId> fused;  // the products whose magnitudes are read
+  for (const auto& node : graph.nodes())
+    for (const auto input : node.inputs)
+      if (node.is(kLargestMagnitude) && is_gradient_of_matrix(graph, graph.producer(input))) fused.insert(input);
+  std::map<ValueId, Value> magnitudes;
+  Rewrite rewrite(graph);
+  for (const auto& node : graph.nodes()) {
+    std::vector<Value> inputs;
+    for (const auto input : node.inputs) {
+      const auto magnitude = node.is(kLargestMagnitude) ? magnitudes.find(input) : magnitudes.end();
+      inputs.push_back(magnitude != magnitudes.end() ? magnitude->second : rewrite.mapped(input));
+    }
+    if (node.op->kind == OpKind::source) {
+      rewrite.copy(node);
+    } else if (fused.contains(node.outputs[0])) {
+      auto with_magnitude = node;
+      with_magnitude.op = &kMatmulAndMagnitude;
+      const auto outputs = rewrite.builder().copy(with_magnitude, inputs);
+      rewrite.map(node.outputs[0], outputs[0]);
+      magnitudes.emplace(node.outputs[0], outputs[1]);
+    } else {
+      rewrite.copy(node, inputs);
+    }
+  }
+  return std::move(rewrite).finish();
+}
+
+}  // namespace troupe
