@@ -1,6 +1,7 @@
 #include <dnnl.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -33,6 +34,16 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char
   const auto status =
       dnnl_sgemm(transpose_a, transpose_b, m, n, k, factor, a.data, a.stride, b.data, b.stride, keep, c.data, c.stride);
   if (status != dnnl_success) throw Error("attention", "oneDNN's product failed with status " + std::to_string(status));
+}
+
+/// Whether all elements of a matrix with `rows` rows and `columns` columns are finite.
+TROUPE_SIMD_CLONES bool are_finite(std::int64_t rows, std::int64_t columns, Rows x) {
+  constexpr std::int32_t kExponent = 0x7f800000;  // all bits of the exponent are set if a float is not finite
+  std::int32_t not_finite = 0;
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t k = 0; k < columns; ++k)
+      not_finite |= (std::bit_cast<std::int32_t>(x.data[i * x.stride + k]) & kExponent) == kExponent ? 1 : 0;
+  return not_finite == 0;
 }
 
 /// Replaces n scores by their softmax, and returns the logarithm of the sum of their exponentials. If all scores are
@@ -140,6 +151,7 @@ struct Attention {
   /// these keys. x and y have `size` columns.
   void leave_out_hidden_keys(const Block& block, const Tensor* mask, const float* w, Rows x, std::int64_t size,
                              Rows y) const {
+    if (are_finite(block.queries(), size, y)) return;
     for (std::int64_t i = 0; i < block.queries(); ++i)
       for (std::int64_t d = 0; d < size; ++d) {
         auto& element = y.data[i * y.stride + d];

@@ -11,7 +11,7 @@ namespace troupe::cpu {
 
 namespace {
 
-// Bounds up to this number are results of matmul_and_magnitude. It is so far below the largest magnitude of an
+// Bounds up to this number are results of product_and_magnitude. It is so far below the largest magnitude of an
 // applied step that a bound in place of the magnitude changes no decision.
 constexpr float kCertainlyFinite = 0x1p64F;
 
@@ -31,12 +31,14 @@ float magnitude_of(Inputs tensors) {
   return std::bit_cast<float>(largest);
 }
 
-/// The kernel of matmul_and_magnitude. The factors of a gradient have fewer elements than the product if the batch is
+/// The kernel of product_and_magnitude. The factors of a gradient have fewer elements than the product if the batch is
 /// small, and they are in the cache. The product of a large layer is not.
-class MatmulAndMagnitude final : public Kernel {
+class ProductAndMagnitude final : public Kernel {
  public:
-  explicit MatmulAndMagnitude(const OpCall& call)
-      : product_(make_matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}})),
+  explicit ProductAndMagnitude(const OpCall& call)
+      : product_(call.attributes.flag("outer")
+                     ? make_outer_sum({&kOuterSum, {}, call.inputs, {call.outputs[0]}})
+                     : make_matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}})),
         terms_(call.inputs[0].shape.elements() / std::max<std::int64_t>(call.outputs[0].shape[0], 1)) {}
 
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
@@ -44,8 +46,7 @@ class MatmulAndMagnitude final : public Kernel {
     product_->run(context, inputs, outputs.first(1));
     const auto& product = outputs[0];
     auto magnitude = std::numeric_limits<float>::infinity();
-    if (inputs[0].elements() + inputs[1].elements() < product.elements())
-      magnitude = bound(inputs[0], inputs[1]);
+    if (inputs[0].elements() + inputs[1].elements() < product.elements()) magnitude = bound(inputs[0], inputs[1]);
     if (!(magnitude <= kCertainlyFinite)) magnitude = magnitude_of(outputs.first(1));
     mutable_floats(outputs[1])[0] = magnitude;
   }
@@ -70,8 +71,8 @@ std::unique_ptr<Kernel> make_largest_magnitude(const OpCall& call) {
   });
 }
 
-std::unique_ptr<Kernel> make_matmul_and_magnitude(const OpCall& call) {
-  return std::make_unique<MatmulAndMagnitude>(call);
+std::unique_ptr<Kernel> make_product_and_magnitude(const OpCall& call) {
+  return std::make_unique<ProductAndMagnitude>(call);
 }
 
 }  // namespace troupe::cpu

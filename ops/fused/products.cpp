@@ -57,15 +57,22 @@ std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
   return {dx, {Shape{dx.shape.back(0)}, DType::float32}};
 }
 
-// The shape rule of matmul_and_magnitude. Inputs: the two factors of a matmul of two float32 matrices. Attributes:
-// those of a matmul. Outputs: the product, and a scalar that tells whether it is finite. If the magnitudes of the
-// factors imply that no magnitude of the product is above 2^64, the scalar is a bound of at most 2^64; else it is the
-// largest magnitude, as largest_magnitude computes it.
-std::vector<TensorInfo> infer_matmul_and_magnitude(const OpInputs& inputs) {
+// The shape rule of product_and_magnitude. Inputs: the two factors of a matmul of float32 matrices or, with the
+// attribute `outer`, of a float32 outer_sum. Attributes: those of the matmul, and outer. Outputs: the product, and a
+// scalar that tells whether it is finite. If the magnitudes of the factors imply that no magnitude of the product is
+// above 2^64, the scalar is a bound of at most 2^64; else it is the largest magnitude, as largest_magnitude computes
+// it.
+std::vector<TensorInfo> infer_product_and_magnitude(const OpInputs& inputs) {
   inputs.expect_dtypes({DType::float32, DType::float32});
+  const TensorInfo magnitude{Shape{}, DType::float32};
+  if (inputs.attributes.flag("outer")) return {kOuterSum.infer(inputs).at(0), magnitude};
   if (inputs.attributes.flag("relu")) inputs.refuse("the product has a relu");
   for (std::size_t i = 0; i < 2; ++i) inputs.expect_rank(i, 2);
-  return {kMatmul.infer(inputs).at(0), {Shape{}, DType::float32}};
+  return {kMatmul.infer(inputs).at(0), magnitude};
+}
+
+std::int64_t multiply_adds_of_product_and_magnitude(const OpCall& call) {
+  return (call.attributes.flag("outer") ? kOuterSum : kMatmul).multiply_adds(call);
 }
 
 // The shape rule of relu_grad_bias. Inputs: dy, and the result y of a relu. Outputs: the gradient of the input of the
@@ -81,8 +88,9 @@ std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
 
 const OpDef kMatmulReluGrad{
     .name = "matmul_relu_grad", .infer = infer_matmul_relu_grad, .multiply_adds = multiply_adds_of_row_product};
-const OpDef kMatmulAndMagnitude{
-    .name = "matmul_and_magnitude", .infer = infer_matmul_and_magnitude, .multiply_adds = multiply_adds_of_row_product};
+const OpDef kProductAndMagnitude{.name = "product_and_magnitude",
+                                 .infer = infer_product_and_magnitude,
+                                 .multiply_adds = multiply_adds_of_product_and_magnitude};
 const OpDef kMatmulGeluTanh{.name = "matmul_gelu_tanh",
                             .infer = infer_matmul_gelu_tanh,
                             .multiply_adds = multiply_adds_of_row_product,

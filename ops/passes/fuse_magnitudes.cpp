@@ -10,12 +10,13 @@ namespace troupe {
 
 namespace {
 
-/// True if a node is the gradient of a matrix, summed over the rows of a batch.
+/// True if a node is a float32 product of two factors that sums over the rows of a batch, the gradient of a matrix.
 bool is_gradient_of_matrix(const Graph& graph, const Node& node) {
-  if (!node.is(kMatmul) || node.inputs.size() != 2 || node.attributes.flag("relu")) return false;
-  return node.attributes.flag("transpose_a") && std::ranges::all_of(node.inputs, [&](ValueId factor) {
-           return graph.info(factor).dtype == DType::float32 && graph.info(factor).shape.rank() == 2;
-         });
+  const auto is_float32 = [&](ValueId factor) { return graph.info(factor).dtype == DType::float32; };
+  const auto is_matrix = [&](ValueId factor) { return graph.info(factor).shape.rank() == 2; };
+  if (!std::ranges::all_of(node.inputs, is_float32)) return false;
+  return node.is(kOuterSum) || (node.is(kMatmul) && node.inputs.size() == 2 && !node.attributes.flag("relu") &&
+                                node.attributes.flag("transpose_a") && std::ranges::all_of(node.inputs, is_matrix));
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ Graph fuse_magnitudes(const Graph& graph) {
       rewrite.copy(node);
     } else if (fused.contains(node.outputs[0])) {
       auto with_magnitude = node;
-      with_magnitude.op = &kMatmulAndMagnitude;
+      with_magnitude.op = &kProductAndMagnitude;
+      with_magnitude.attributes = node.attributes.with("outer", node.is(kOuterSum));
       const auto outputs = rewrite.builder().copy(with_magnitude, inputs);
       rewrite.map(node.outputs[0], outputs[0]);
       magnitudes.emplace(node.outputs[0], outputs[1]);

@@ -63,11 +63,13 @@ struct CheckFinite {
   }
 };
 
-/// The kernel of matmul_and_magnitude: runs the kernels of matmul and largest_magnitude.
-class MatmulAndMagnitude final : public Kernel {
+/// The kernel of product_and_magnitude: runs the kernels of the product and of largest_magnitude.
+class ProductAndMagnitude final : public Kernel {
  public:
-  explicit MatmulAndMagnitude(const OpCall& call)
-      : product_(make_matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}})),
+  explicit ProductAndMagnitude(const OpCall& call)
+      : product_(call.attributes.flag("outer")
+                     ? make_outer_sum({&kOuterSum, {}, call.inputs, {call.outputs[0]}})
+                     : make_matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}})),
         magnitude_(make_largest_magnitude({&kLargestMagnitude,
                                            {{"bound", std::numeric_limits<double>::infinity()}},
                                            {call.outputs[0]},
@@ -111,8 +113,8 @@ std::unique_ptr<Kernel> make_largest_magnitude(const OpCall& call) {
   });
 }
 
-std::unique_ptr<Kernel> make_matmul_and_magnitude(const OpCall& call) {
-  return std::make_unique<MatmulAndMagnitude>(call);
+std::unique_ptr<Kernel> make_product_and_magnitude(const OpCall& call) {
+  return std::make_unique<ProductAndMagnitude>(call);
 }
 
 std::unique_ptr<Kernel> make_check_finite(const OpCall& call) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
@@ -55,19 +56,37 @@ OpCase batched_case(const Shape& a, const Shape& b, bool ta, bool tb) {
       [=](const Arrays& in) { return Arrays{products(in[0], in[1], ta, tb)}; });
 }
 
+Array sum_of_outer_products(const Arrays& in) {
+  const auto m = in[0].sizes.back(), n = in[1].sizes.back();
+  Array y({m, n});
+  for (std::int64_t row = 0; row < in[0].elements() / m; ++row)
+    for (std::int64_t i = 0; i < m * n; ++i)
+      y.data[static_cast<std::size_t>(i)] +=
+          in[0].data[static_cast<std::size_t>(row * m + i / n)] * in[1].data[static_cast<std::size_t>(row * n + i % n)];
+  return y;
+}
+
 OpCase outer_case(const Shape& a, const Shape& b) {
   return forward_case(
       "outer_sum " + to_string(a) + " " + to_string(b), {{a}, {b}},
       [](const Values& x) { return Values{outer_sum(x[0], x[1])}; },
+      [](const Arrays& in) { return Arrays{sum_of_outer_products(in)}; });
+}
+
+/// A product, and whether its largest magnitude is at most 2^64, which it is. `transposed`: the product is a matmul.
+OpCase magnitude_case(const Shape& a, const Shape& b, bool transposed) {
+  auto result = exact_case(
+      "product and magnitude " + to_string(a) + (transposed ? "' " : " ") + to_string(b), {{a}, {b}},
+      [transposed](const Values& x) {
+        const auto product = transposed ? matmul(x[0], x[1], {.transpose_a = true}) : outer_sum(x[0], x[1]);
+        return Values{product, at_most(largest_magnitude(std::vector{product}), 0x1p64)};
+      },
       [](const Arrays& in) {
-        const auto m = in[0].sizes.back(), n = in[1].sizes.back();
-        Array y({m, n});
-        for (std::int64_t row = 0; row < in[0].elements() / m; ++row)
-          for (std::int64_t i = 0; i < m * n; ++i)
-            y.data[static_cast<std::size_t>(i)] += in[0].data[static_cast<std::size_t>(row * m + i / n)] *
-                                                   in[1].data[static_cast<std::size_t>(row * n + i % n)];
-        return Arrays{y};
+        return Arrays{sum_of_outer_products(in), reference::one().forward(in).at(0)};
       });
+  result.tolerance = 1e-5;
+  result.pass = fuse_magnitudes;
+  return result;
 }
 
 OpCase linear_over_leading_axes() {
@@ -229,6 +248,9 @@ std::vector<OpCase> matmul_cases() {
   cases.push_back(outer_case({kBatch, 3, 4}, {kBatch, 3, 5}));
   cases.push_back(outer_case({kBatch, 4}, {kBatch, 5}));
   cases.push_back(outer_case({2, 2, 2, 3}, {2, 2, 2, 4}));
+  cases.push_back(magnitude_case({kBatch, 3, 4}, {kBatch, 3, 5}, false));
+  cases.push_back(magnitude_case({kBatch, 40}, {kBatch, 50}, true));
+  cases.push_back(magnitude_case({6, 4}, {6, 3}, true));
   for (const auto& [m, n] : {std::pair{1, 1}, {7, 1}, {9, 3}, {40, 4}}) cases.push_back(orthonormal_case(m, n));
   for (const auto& [units, next] : {std::pair{9, 5}, {9, 40}, {70, 10}, {70, 40}, {130, 1}, {256, 128}})
     cases.push_back(relu_products_case({kBatch, 40}, units, next, true));

@@ -154,14 +154,32 @@ void check_largest_magnitude(Device device) {
   }
 }
 
+void check_bound(Device device) {
+  GraphBuilder builder;
+  builder.output("y", largest_magnitude(std::vector{builder.input("x", {2})}, 10.0));
+  Program program(std::move(builder).build(), 0, device);
+  const auto bounded = [&](float x) {
+    program.bind("x", Tensor::from<float>({2}, {x, 1.0F}).to(device));
+    program.run();
+    return program.output("y").to(Device{}).item<float>();
+  };
+  CHECK(bounded(-10.0F) == 10.0F);
+  CHECK(bounded(std::nextafter(10.0F, 11.0F)) == std::numeric_limits<float>::infinity());
+  CHECK(std::isnan(bounded(std::numeric_limits<float>::quiet_NaN())));
+}
+
 }  // namespace
 
 TEST_CASE("the largest magnitude is that of any element, and a NaN is larger than infinity", "[ops]") {
   check_largest_magnitude(Device{});
+  check_bound(Device{});
 }
 
 TEST_CASE("a GPU finds the largest magnitude of any element", "[.gpu]") {
-  if (const auto device = testing::gpu()) check_largest_magnitude(*device);
+  if (const auto device = testing::gpu()) {
+    check_largest_magnitude(*device);
+    check_bound(*device);
+  }
 }
 
 TEST_CASE("at_most is 0 for a NaN", "[ops]") {
