@@ -18,6 +18,7 @@
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/replica.hpp"
 
 namespace {
 
@@ -68,8 +69,8 @@ Case make_case(const Options& options) {
 
 /// Runs one replica's training step on this thread, and prints the time of each kernel.
 void print_profile(const Case& of) {
-  Program program(without_all_reduce(training_graph(of.spec, of.data.fields(), unreduced)), of.data.batch_rows());
-  const auto graph = without_all_reduce(training_graph(of.spec, of.data.fields(), unreduced));
+  const auto graph = optimized_for(Device{}, without_all_reduce(training_graph(of.spec, of.data.fields(), unreduced)));
+  Program program(graph, of.data.batch_rows());
   const auto rows = of.data.batch_rows();
   std::uint64_t stream = 0;
   for (const auto& node : graph.nodes()) {
