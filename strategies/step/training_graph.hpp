@@ -105,7 +105,7 @@ inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
 /// Returns the largest magnitude of the gradients of a replica with which a step is applied, if `weights` is the sum of
 /// the numbers by which the gradients of all replicas are multiplied before they are added up, such as the number of
 /// the replicas. A replica with a larger magnitude reports infinity. All other magnitudes have sums of at most
-/// kLargestSum in every order, so whoever adds up magnitudes takes the same decision.
+/// kLargestSum in every order, so all that add up magnitudes take the same decision.
 double bound_of_magnitude(double weights);
 
 /// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; infinity if
