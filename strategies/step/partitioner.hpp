@@ -8,7 +8,7 @@
 
 #include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/ops/graph/op.hpp"
-#include "troupe/strategies/step/split_training.hpp"
+#include "troupe/strategies/step/placed_parameter.hpp"
 
 namespace troupe {
 

@@ -27,33 +27,6 @@ TrainedParameter described(const Graph& graph, ValueId id) {
   return {node.name, graph.info(id), node.initializer, {}, GraphBuilder::is_row_sparse(node)};
 }
 
-/// Throws Error unless every row of the parameter is placed once: in one of `ranges`, or by a placement of the whole
-/// parameter, of which there are `times_whole`.
-void expect_whole(const TrainedParameter& parameter, std::vector<RowRange> ranges, std::size_t times_whole) {
-  std::ranges::sort(ranges);
-  std::int64_t next = 0;
-  for (const auto& rows : ranges) {
-    if (rows.first != next || rows.count < 1)
-      throw Error("strategy", "row " + std::to_string(std::min(rows.first, next)) + " of '" + parameter.name +
-                                  "' lies nowhere, or in two places");
-    next = rows.end();
-  }
-  const bool whole = ranges.empty() ? times_whole == 1 : times_whole == 0 && next == parameter.info.shape[0];
-  if (!whole) throw Error("strategy", "every row of '" + parameter.name + "' must lie in exactly one place");
-}
-
-void expect_each_once(const std::vector<PlacedParameter>& placed, std::span<const TrainedParameter> parameters) {
-  std::vector<std::vector<RowRange>> ranges(parameters.size());
-  std::vector<std::size_t> whole(parameters.size());
-  for (const auto& [parameter, rows, server] : placed) {
-    if (rows)
-      ranges.at(parameter).push_back(*rows);
-    else
-      ++whole.at(parameter);
-  }
-  for (std::size_t i = 0; i < parameters.size(); ++i) expect_whole(parameters[i], ranges[i], whole[i]);
-}
-
 /// True if a value with this shape that the update of a row-sparse parameter changes can only be the number of updates
 /// of the parameter: a scalar of an update by an op that counts.
 bool counts_updates(const Graph& update, const TensorInfo& info) {
@@ -328,12 +301,6 @@ std::size_t SplitTraining::shards() const {
   auto shards = groups.size();
   for (const auto& rows : looked_up) shards += rows.parts.size();
   return shards;
-}
-
-std::vector<PlacedParameter> all_together(std::span<const TrainedParameter> parameters) {
-  std::vector<PlacedParameter> placed;
-  for (std::size_t i = 0; i < parameters.size(); ++i) placed.push_back({i});
-  return placed;
 }
 
 SplitTraining split_training(const TrainingSpec& spec, const std::vector<Field>& fields, const PlaceParameters& place,

@@ -1,3 +1,5 @@
+#include "troupe/strategies/step/trained_parameter.hpp"
+
 #include <algorithm>
 
 #include "troupe/actors/shard/shard_update.hpp"
@@ -8,7 +10,7 @@
 #include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/strategies/step/split_training.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe {
 
