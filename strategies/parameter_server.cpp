@@ -78,8 +78,12 @@ Plan ParameterServer::training_plan(const PlanRequest& request) const {
   const auto dispatch = shares_steps() ? Dispatch::parts : to_free;
   const auto batches = add_batches(plan, request, kParameterServer, workers, dispatch);
   const auto place = on_servers(options_.sharding, servers_.size());
-  const SplitOptions split{SparseRows::looked_up, options_.hook.get(), !shares_steps() || workers == 1,
-                           static_cast<double>(rule_.quorum)};
+  const bool parts = shares_steps() && workers > 1;
+  const SplitOptions split{.sparse = SparseRows::looked_up,
+                           .hook = options_.hook.get(),
+                           .whole_batches = !parts,
+                           .decides_together = parts,
+                           .weights = static_cast<double>(rule_.quorum)};
   const auto step = split_training(request.spec, request.data.fields(), place, split);
   add_parameters(plan, step);
   const ShardOptions common{.rule = rule_, .shared_steps = shares_steps()};

@@ -37,8 +37,9 @@ class Dependencies {
   /// the slot only after the readers of its output have returned the output, so these readers take its place in the
   /// list.
   const std::vector<ActorId>& returners(EdgeId edge) const { return returners_[edge]; }
-  /// The actors in topological order of within_step(). Actors whose output a collective reads come as early as
-  /// possible. Actors that are on a cycle of dependencies without a token, or depend on one, are missing.
+  /// The actors in topological order of within_step(). Actors whose output a collective reads, and actors whose
+  /// scalars such an actor reads, come as early as possible. Actors that are on a cycle of dependencies without a
+  /// token, or depend on one, are missing.
   const std::vector<ActorId>& order() const { return order_; }
   /// A topological order of within_step(). Among the actors whose predecessors have all come, the one with the smallest
   /// `rank` comes next. Actors that are on a cycle of dependencies without a token, or depend on one, are missing.

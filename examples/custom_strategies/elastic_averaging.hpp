@@ -90,7 +90,9 @@ class ElasticAveraging final : public troupe::Strategy {
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
     const int count = num_replicas_in_sync();
     auto plan = empty_plan(request, count);
-    const auto step = split_training(request.spec, request.data.fields());
+    // A replica's part of a batch has more than half as many rows as the mean part; see ShardUpdate::take_part().
+    const auto step =
+        split_training(request.spec, request.data.fields(), troupe::all_together, {.weights = 2.0 * count});
     troupe::ReplicaUpdate update{step.groups.front().update, {}};
     for (const auto& parameter : step.groups.front().parameters) update.parameters.push_back(parameter.name);
     const auto block = ElasticReplica::block_info(update);

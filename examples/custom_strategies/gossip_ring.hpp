@@ -51,7 +51,9 @@ class GossipRing final : public troupe::Strategy {
     const int count = num_replicas_in_sync();
     auto plan = empty_plan(request, count);
     // The computation of a replica, and one update of all parameters.
-    const auto step = split_training(request.spec, request.data.fields());
+    // A replica's part of a batch has more than half as many rows as the mean part; see ShardUpdate::take_part().
+    const auto step =
+        split_training(request.spec, request.data.fields(), troupe::all_together, {.weights = 2.0 * count});
     add_parameters(plan, step);
     add_copies(plan);
     const auto update = update_of(step.groups.front());

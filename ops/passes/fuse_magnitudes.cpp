@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -10,6 +11,9 @@ namespace troupe {
 
 namespace {
 
+// A product_and_magnitude may give a bound of up to 2^64 in place of the magnitude.
+constexpr double kLeastBound = 0x1p100;
+
 /// True if a node is a float32 product of two factors that sums over the rows of a batch, the gradient of a matrix.
 bool is_gradient_of_matrix(const Graph& graph, const Node& node) {
   const auto is_float32 = [&](ValueId factor) { return graph.info(factor).dtype == DType::float32; };
@@ -19,19 +23,27 @@ bool is_gradient_of_matrix(const Graph& graph, const Node& node) {
                                 node.attributes.flag("transpose_a") && std::ranges::all_of(node.inputs, is_matrix));
 }
 
+/// True if a node is a largest_magnitude that only tells magnitudes below its bound from others: one with a bound,
+/// which is far above 2^64.
+bool is_decision(const Node& node) {
+  if (!node.is(kLargestMagnitude)) return false;
+  const auto bound = node.attributes.number("bound");
+  return bound >= kLeastBound && std::isfinite(bound);
+}
+
 }  // namespace
 
 Graph fuse_magnitudes(const Graph& graph) {
   std::set<ValueId> fused;  // the products whose magnitudes are read
   for (const auto& node : graph.nodes())
     for (const auto input : node.inputs)
-      if (node.is(kLargestMagnitude) && is_gradient_of_matrix(graph, graph.producer(input))) fused.insert(input);
+      if (is_decision(node) && is_gradient_of_matrix(graph, graph.producer(input))) fused.insert(input);
   std::map<ValueId, Value> magnitudes;
   Rewrite rewrite(graph);
   for (const auto& node : graph.nodes()) {
     std::vector<Value> inputs;
     for (const auto input : node.inputs) {
-      const auto magnitude = node.is(kLargestMagnitude) ? magnitudes.find(input) : magnitudes.end();
+      const auto magnitude = is_decision(node) ? magnitudes.find(input) : magnitudes.end();
       inputs.push_back(magnitude != magnitudes.end() ? magnitude->second : rewrite.mapped(input));
     }
     if (node.op->kind == OpKind::source) {

@@ -41,7 +41,7 @@ class Splitter {
   Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
       : spec_(spec),
         hook_(options.hook),
-        shares_steps_(!options.whole_batches),
+        decides_together_(options.decides_together),
         weights_(options.weights),
         forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
@@ -177,20 +177,20 @@ class Splitter {
       blocks_[g] = {encoded};
     }
     if (spec_.check_finite) magnitude_ = largest_magnitude(checked, bound_of_magnitude(weights_));
+    failed_ = is_skipped(step_is_finite(magnitude_));
     if (!next_states.empty()) set_states(next_states, states_change());
   }
 
-  /// Returns the flag by which the states of a hook change. Workers that share a step exchange whether they have
-  /// failed, so that the states change if the servers apply the step. Any other worker decides for itself.
+  /// Returns the flag by which the states of a hook change. Workers that decide together exchange whether they have
+  /// failed, so that the states change if the servers apply the step.
   Value states_change() const {
-    const auto is_finite = step_is_finite(magnitude_);
-    if (!shares_steps_ || !spec_.check_finite) return is_finite;
-    return is_skipped(all_reduce(is_skipped(is_finite)));
+    const bool exchange = decides_together_ && spec_.check_finite;
+    return is_skipped(exchange ? all_reduce(scale(failed_, 1.0)) : failed_);
   }
 
   /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is finite, else 1,
   /// because any dtype has these numbers.
-  Value not_finite(DType dtype) const { return cast(reshape(is_skipped(step_is_finite(magnitude_)), Shape{1}), dtype); }
+  Value not_finite(DType dtype) const { return cast(reshape(failed_, Shape{1}), dtype); }
 
   /// Returns the graph that decodes not_finite() and an encoding into a block of gradients; see ParameterGroup::decode.
   /// The magnitude of the block is 0 or infinite, which the weight of a worker does not change.
@@ -279,12 +279,13 @@ class Splitter {
 
   const TrainingSpec& spec_;
   const GradientHook* hook_;
-  const bool shares_steps_;  // workers compute parts of the same batches
-  const double weights_;     // see SplitOptions
+  const bool decides_together_;
+  const double weights_;  // see SplitOptions
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;
   Value magnitude_;                         // see magnitude_of()
+  Value failed_;                            // with a hook: 1 if the magnitude is not finite, else 0
   std::vector<std::vector<Value>> blocks_;  // by group, the gradients or the hook's encoding of them
   SplitTraining split_;
 };

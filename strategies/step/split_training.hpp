@@ -51,9 +51,9 @@ struct ParameterRows {
 struct SplitTraining {
   /// The trained parameters, in the model's order.
   std::vector<TrainedParameter> parameters;
-  /// The forward graph and the gradients. If a hook has states and workers share steps, the graph has one all_reduce,
-  /// by which the workers agree on whether the states change; else it has none. The output names::kMagnitude is the
-  /// magnitude of the worker; see magnitude_of(). For each group g the output gradients_of(g) is a flat block: the
+  /// The forward graph and the gradients. If a hook has states and the workers decide together, the graph has one
+  /// all_reduce, by which they agree on whether the states change; else it has none. The output names::kMagnitude is
+  /// the magnitude of the worker; see magnitude_of(). For each group g the output gradients_of(g) is a flat block: the
   /// magnitude, then the gradients of the group's parameters; or, with a hook, 0 if the magnitude is finite, else 1,
   /// and the hook's encoding of these gradients. A parameter that is split over groups is concatenated from its parts,
   /// which are parameters of this graph. For each parameter of `looked_up` there are the input rows_of() and the output
@@ -90,9 +90,13 @@ struct SplitOptions {
   /// True: a worker computes whole batches, not its part of each batch, so that values of all replicas are its own.
   /// False is possible for a loss that divides by weights if it is one mean, without a hook and without looked-up rows.
   bool whole_batches = false;
+  /// True: the states of a hook change only if no worker of the step has failed, because servers leave out the step of
+  /// all. The worker's graph may then have an all_reduce; see SplitTraining::worker.
+  bool decides_together = false;
   /// The largest sum of the weights by which gradients of workers are multiplied before they are added up in an update,
-  /// such as the number of workers whose gradients are added; see bound_of_magnitude(). Each server, and the log of the
-  /// metrics, then takes the same decision, whether it knows the magnitudes or only whether they are finite.
+  /// such as the number of workers whose gradients are added; twice the number if ShardUpdate::take_part() multiplies
+  /// them. See bound_of_magnitude(). Each server, and the log of the metrics, then takes the same decision, whether it
+  /// knows the magnitudes or only whether they are finite.
   double weights = 1.0;
 };
 

@@ -137,6 +137,7 @@ Value magnitude_of_all(Value loss_check, std::span<const Value> gradients, doubl
 
 /// Throws Error unless `magnitude` depends on all gradients: it decides whether they are finite.
 void expect_all_checked(const Graph& graph, Value magnitude, std::span<const Value> gradient_of) {
+  if (!magnitude.valid()) throw Error("strategy", "returns no magnitude for its decision");
   const auto checked = dependencies_of(graph, magnitude.id());
   for (const auto& gradient : gradient_of)
     if (!checked[gradient.id()])
@@ -254,7 +255,9 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
                                 std::to_string(reduced.gradients.size()) + ", not to as many");
   Value apply_if = builder.constant(Tensor::scalar(1.0F));
   if (spec.check_finite) {
-    expect_all_checked(builder.graph(), reduced.magnitude, replica.gradients);
+    for (const auto& magnitude :
+         {reduced.magnitude, reduced.own_magnitude.valid() ? reduced.own_magnitude : reduced.magnitude})
+      expect_all_checked(builder.graph(), magnitude, replica.gradients);
     apply_if = step_is_finite(reduced.magnitude);
   }
   Value batch_weight;

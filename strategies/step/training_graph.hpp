@@ -35,7 +35,8 @@ namespace names {
 inline constexpr const char* kBatchInfo = GraphBuilder::kBatchInfo;
 inline constexpr const char* kLoss = "loss";
 /// The output of a training graph by which a replica reports whether a step is applied: the sum of the output over all
-/// replicas is at most kLargestSum if the step is applied.
+/// replicas is at most kLargestSum if the step is applied. It has no other meaning: on the host, a number up to 2^64
+/// may be a bound of the magnitudes.
 inline constexpr const char* kMagnitude = "magnitude";
 /// The output of a training graph for the sum of the weights of the first mean that divides by weights, over all
 /// replicas.
@@ -125,7 +126,8 @@ struct ReducedGradients {
   /// The number that step_is_finite() compares: the sum over the replicas of their magnitudes.
   Value magnitude;
   /// The magnitude of this replica, if `magnitude` is the sum of this value over the replicas. The sink then reports it
-  /// without waiting for the sum. If invalid, the sink reports the decision.
+  /// without waiting for the sum. If invalid, the sink reports the decision: it must be invalid if only some replicas
+  /// report.
   Value own_magnitude;
   /// The sums of the gradients, in the order in which they were given.
   std::vector<Value> gradients;
@@ -145,7 +147,7 @@ ReducedGradients unreduced(Value loss_check, std::span<const Value> gradients);
 /// `replicas` is the number of replicas that compute a batch together; layers gather values of so many. The graph may
 /// contain collectives of layers besides those of `reduce`: with one replica, without_all_reduce() removes them.
 /// `states`, to which `reduce` may add, are states of a hook that get their next values if the step is applied. Throws
-/// Error if there is nothing to train, or if the magnitude that `reduce` returns does not depend on all gradients.
+/// Error if there is nothing to train, or if a magnitude that `reduce` returns does not depend on all gradients.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,
                      std::int64_t replicas = 1, const GradientHook::NextStates* states = nullptr);
 

@@ -94,7 +94,7 @@ std::string text_of_not_finite(const StepMetrics& step) {
   if (!std::isfinite(step.loss))
     return std::string("[loss] is not finite: ") + (std::isnan(step.loss) ? "nan" : "infinite");
   if (std::isnan(step.magnitude)) return "[gradient] is not finite: nan";
-  return "[gradient] is not finite on one of the replicas, or the sum over the replicas is too large";
+  return "[gradient] is infinite, or too large for the sum over the replicas";
 }
 
 double MetricValues::total() const {

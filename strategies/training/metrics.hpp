@@ -62,7 +62,8 @@ struct StepMetrics {
   MetricValues values = {};
   /// Sum and weight of each mean (LossMean) of a loss that divides by weights; the loss is the sum of their values.
   MetricValues loss_means = {};
-  /// The sum over the replicas of names::kMagnitude; 0 in an evaluation.
+  /// The sum over the replicas of names::kMagnitude, which tells whether gradients are finite and no more; 0 in an
+  /// evaluation.
   float magnitude = 0.0F;
 
   /// True if the losses and gradients of the step are finite, so that the step changes parameters.

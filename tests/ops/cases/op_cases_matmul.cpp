@@ -79,7 +79,7 @@ OpCase magnitude_case(const Shape& a, const Shape& b, bool transposed) {
       "product and magnitude " + to_string(a) + (transposed ? "' " : " ") + to_string(b), {{a}, {b}},
       [transposed](const Values& x) {
         const auto product = transposed ? matmul(x[0], x[1], {.transpose_a = true}) : outer_sum(x[0], x[1]);
-        return Values{product, at_most(largest_magnitude(std::vector{product}), 0x1p64)};
+        return Values{product, at_most(largest_magnitude(std::vector{product}, 0x1p100), 0x1p64)};
       },
       [](const Arrays& in) {
         return Arrays{sum_of_outer_products(in), reference::one().forward(in).at(0)};

@@ -14,14 +14,15 @@ namespace troupe::ops_test {
 
 namespace {
 
+constexpr double kBound = 0x1p126;
 constexpr std::int64_t kRows = 3, kColumnsOfX = 30, kColumnsOfDy = 40;
 
-/// The gradient of a matrix, and the flag whether its largest magnitude is at most 2^100.
+/// The gradient of a matrix, and the flag whether its largest magnitude is at most kBound.
 void gradient_and_flag(GraphBuilder& b) {
   const auto dw =
       matmul(b.input("x", {kBatch, kColumnsOfX}), b.input("dy", {kBatch, kColumnsOfDy}), {.transpose_a = true});
   b.output("dw", dw);
-  b.output("flag", at_most(largest_magnitude(std::vector{b.input("check", {}), dw}), 0x1p100));
+  b.output("flag", at_most(largest_magnitude(std::vector{b.input("check", {}), dw}, kBound), kBound));
 }
 
 /// Returns the magnitude that the fused op makes for a gradient whose factors are 0 except these elements of row 0 and
@@ -64,7 +65,7 @@ TEST_CASE("the magnitude of a matrix's gradient is fused with the product", "[pa
   check_pass(fuse_magnitudes, gradient_and_flag, {"product_and_magnitude", "largest_magnitude", "at_most"});
   const auto outer = [](GraphBuilder& b) {
     const auto dw = outer_sum(b.input("x", {kBatch, 2, 3}), b.input("dy", {kBatch, 2, 4}));
-    b.output("flag", at_most(largest_magnitude(std::vector{dw}), 0x1p100));
+    b.output("flag", at_most(largest_magnitude(std::vector{dw}, kBound), kBound));
   };
   check_pass(fuse_magnitudes, outer, {"product_and_magnitude", "largest_magnitude", "at_most"});
 }
@@ -74,9 +75,18 @@ TEST_CASE("the magnitudes of other values, and products without one, stay single
     const auto y = matmul(b.input("x", {kBatch, 3}), b.input("w", {3, 4}));
     const auto dw = outer_sum(b.input("a", {kBatch, 2, 3}), b.input("b", {kBatch, 2, 4}));
     b.output("dw", dw);
-    b.output("y", largest_magnitude(std::vector{y, add(dw, dw)}));
+    b.output("y", largest_magnitude(std::vector{y, add(dw, dw)}, kBound));
   };
   check_pass(fuse_magnitudes, others, {"matmul", "outer_sum", "add", "largest_magnitude"});
+}
+
+TEST_CASE("a magnitude that is more than a decision is exact", "[passes]") {
+  const auto exact = [](GraphBuilder& b) {
+    const auto dw = outer_sum(b.input("a", {kBatch, 2, 30}), b.input("b", {kBatch, 2, 40}));
+    b.output("all", largest_magnitude(std::vector{dw}));
+    b.output("bounded", largest_magnitude(std::vector{dw}, 0.5));
+  };
+  check_pass(optimize_for_host, exact, {"outer_sum", "largest_magnitude", "largest_magnitude"});
 }
 
 TEST_CASE("the fused magnitude is finite if the product is", "[passes]") {

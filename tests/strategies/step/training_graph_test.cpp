@@ -73,6 +73,18 @@ TEST_CASE("a strategy that loses a gradient, or does not check one, is told so")
   };
   CHECK_THROWS_WITH(training_graph(small_spec(), kFields, checks_loss_alone),
                     Contains("[strategy] the magnitude by which it decides must depend on all gradients"));
+  const auto reports_loss_alone = [](Value loss_check, std::span<const Value> gradients) {
+    auto reduced = unreduced(loss_check, gradients);
+    reduced.own_magnitude = loss_check;
+    return reduced;
+  };
+  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, reports_loss_alone),
+                    Contains("must depend on all gradients"));
+  const auto decides_by_nothing = [](Value, std::span<const Value> gradients) {
+    return ReducedGradients{.magnitude = {}, .own_magnitude = {}, .gradients = {gradients.begin(), gradients.end()}};
+  };
+  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, decides_by_nothing),
+                    Contains("[strategy] returns no magnitude"));
 }
 
 TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {
