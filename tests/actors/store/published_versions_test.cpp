@@ -42,10 +42,7 @@ TEST_CASE("a version is as old as the boundary of the fit that trains it") {
   second.next_run(2.0F);
   CHECK(values.get() == std::pair(1.0F, 2.0F));
   const auto since = std::chrono::steady_clock::now();
-  // The reader of `first` asks it for a new version.
-  const auto before = first.requests();
-  const auto deadline = since + patience();
-  while (first.requests() == before && std::chrono::steady_clock::now() < deadline) read(of_first);
+  ask(first, of_first);
   first.next_run(3.0F);
   CHECK(read(of_first) == 3.0F);
   const auto age = std::chrono::steady_clock::now() - since;
@@ -94,9 +91,7 @@ TEST_CASE("a fit that cannot copy its parameters says so to the readers that wai
   fit.begin_run();
   CHECK(result_of(elsewhere([&] { return read(reader); }), fit, 1.0F) == 1.0F);
   const auto fail = [&] {
-    const auto before = fit.requests();
-    const auto deadline = std::chrono::steady_clock::now() + patience();
-    while (fit.requests() == before && std::chrono::steady_clock::now() < deadline) CHECK(read(reader) == 1.0F);
+    ask(fit, reader);
     const FullTestDevices full;
     fit.next_run(2.0F);
   };
@@ -124,19 +119,12 @@ TEST_CASE("a store keeps two versions of what living readers read") {
   std::optional<ParameterReader> of_b(std::in_place, store, std::vector<ParameterRef>{{"b", 0}}, kNoRefresh);
   ParameterReader idle(store, {{"a", 0}}, kNoRefresh), reader(store, {{"a", 0}}, std::chrono::milliseconds(0));
   fit.begin_run();
-  const auto publish = [&](float value) {
-    const auto before = fit.requests();
-    const auto deadline = std::chrono::steady_clock::now() + patience();
-    auto is_read = elsewhere([&] {
-      while (fit.requests() == before && std::chrono::steady_clock::now() < deadline) read(reader);
-    });
-    while (fit.requests() == before && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    fit.next_run(value);
-    is_read.get();
-  };
-  publish(1.0F);
+  CHECK(result_of(elsewhere([&] { return read(reader); }), fit, 1.0F) == 1.0F);
   CHECK(read(idle) == 1.0F);
-  CHECK(test_device_bytes_in_use() == none + kBytes);
+  const auto publish = [&](float value) {
+    ask(fit, reader);
+    fit.next_run(value);
+  };
   for (int i = 2; i < 6; ++i) publish(static_cast<float>(i));
   CHECK(read(reader) == 5.0F);
   CHECK(test_device_bytes_in_use() == none + 2 * kBytes);

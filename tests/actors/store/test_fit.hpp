@@ -71,9 +71,7 @@ class TestFit {
   }
   /// Waits until a thread asks for a boundary for the first time.
   void await_request() const {
-    const auto deadline = std::chrono::steady_clock::now() + patience();
-    while (requests_ == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    REQUIRE(requests_ > 0);
+    REQUIRE(eventually([&] { return requests_ > 0; }));
   }
   int requests() const { return requests_; }
   StepBoundaries& boundaries() { return *boundaries_; }
@@ -95,6 +93,15 @@ auto elsewhere(F function) {
 inline float read(ParameterReader& reader, std::size_t i = 0) {
   const auto access = reader.access();
   return reader.tensors()[i].copy_to_host().data<float>()[0];
+}
+
+/// Reads until the reader has asked the fit for a new version.
+inline void ask(TestFit& fit, ParameterReader& reader) {
+  const auto before = fit.requests();
+  REQUIRE(eventually([&] {
+    read(reader);
+    return fit.requests() > before;
+  }));
 }
 
 /// The result of a call that waits for boundaries of a fit, whose runs set all elements to `value`.
