@@ -143,7 +143,7 @@ struct ParameterStore::State {
   bool are_in_run(const std::set<std::string>& names) const;
   /// Whether a fit that the calling thread drives, and that uses one of the parameters, is in a run.
   bool drives_run(const std::set<std::string>& names) const;
-  /// What a thread waits for: a boundary, or a version that the fits publish at one.
+  /// A thread waits for a boundary, or for a version that the fits publish at one.
   enum class Wanted { boundary, version };
   /// Asks fits for a boundary or a version. Releases the lock meanwhile.
   void request(std::unique_lock<std::mutex>& lock, const std::vector<std::shared_ptr<RegisteredFit>>& asked,
@@ -197,9 +197,10 @@ struct ParameterStore::State {
   std::uint64_t next_visit = 1;
   std::map<std::uint64_t, std::set<std::string>> visits;  // visits that wait or use parameters: number, parameters
   std::map<ParameterRef, PublishedCopy> published;        // empty if no fit is registered
-  std::set<std::weak_ptr<const ReadCopies>, std::owner_less<>> version_readers;  // those that have read a version
-  std::uint64_t versions = 1;                                                    // incremented when `published` changes
-  std::uint64_t publish_failures = 0;                                            // number of failed calls of publish()
+  std::set<std::weak_ptr<const ReadCopies>, std::owner_less<>>
+      version_readers;                 // readers that have asked for a version
+  std::uint64_t versions = 1;          // incremented when `published` changes
+  std::uint64_t publish_failures = 0;  // number of failed calls of publish()
 };
 
 }  // namespace troupe

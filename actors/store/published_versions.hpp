@@ -28,7 +28,7 @@ struct PublishedCopy {
 /// The copies that a ParameterReader reads. A store publishes them while the reader lives.
 struct ReadCopies {
   std::vector<ParameterRef> refs;
-  std::set<std::string> names;  // of `refs`
+  std::set<std::string> names;  // the names in `refs`
 };
 
 }  // namespace troupe
