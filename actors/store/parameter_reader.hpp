@@ -58,8 +58,8 @@ class ParameterReader {
   std::chrono::milliseconds refresh_;
   std::vector<ParameterStore::Copy*> copies_;
   std::vector<Tensor> tensors_;
-  std::vector<std::shared_ptr<PublishedValue>> values_;  // of the last access; empty if it was to the copies
-  std::vector<int*> accesses_;                           // the numbers that an access raises, of copies or values
+  std::vector<std::shared_ptr<PublishedValue>> values_;  // read by the last access; empty if it read the copies
+  std::vector<int*> accesses_;                           // the counts that an access raises, in copies or values
   std::chrono::steady_clock::time_point boundary_;       // the earliest one of `values_`
   std::uint64_t seen_changes_ = 0;                       // 0 if the last access was to a version
   std::uint64_t seen_versions_ = 0;                      // 0 if the last access was to the copies

@@ -1,6 +1,7 @@
 #include "troupe/actors/store/published_versions.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "troupe/actors/store/parameter_store_state.hpp"

@@ -1,6 +1,7 @@
 #include "troupe/actors/store/step_boundaries.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "troupe/actors/store/parameter_store_state.hpp"
