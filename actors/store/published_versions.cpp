@@ -36,7 +36,7 @@ bool is_read(const std::shared_ptr<PublishedValue>& value) {
 bool ParameterStore::State::has_version(const ReadCopies& copies) const {
   return std::ranges::all_of(copies.refs, [&](const ParameterRef& ref) {
     const auto entry = published.find(ref);
-    return entry != published.end() && entry->second.newest;
+    return entry != published.end() && entry->second.is_current;
   });
 }
 
@@ -74,14 +74,8 @@ void ParameterStore::State::drop_versions(const std::set<std::string>& names) {
   for (const auto& fit : fits)
     if (fit->uses(names)) dropped.insert(fit->parameters.begin(), fit->parameters.end());
   bool has_dropped = false;
-  for (auto& [ref, copy] : published) {
-    if (!copy.newest || !dropped.contains(ref.name)) continue;
-    has_dropped = true;
-    if (is_read(copy.newest) || copy.spare)
-      copy.newest.reset();
-    else
-      copy.spare = std::move(copy.newest);
-  }
+  for (auto& [ref, copy] : published)
+    if (dropped.contains(ref.name)) has_dropped = std::exchange(copy.is_current, false) || has_dropped;
   if (!has_dropped) return;
   ++versions;
   for (const auto& fit : fits)
@@ -109,7 +103,7 @@ void ParameterStore::State::publish(std::unique_lock<std::mutex>& lock, Register
   auto copies = copies_to_publish();
   // The store keeps two versions. If the older one is still read, the request waits for the next boundary.
   for (const auto& copy : copies)
-    if (published[copy.ref].newest && is_read(published[copy.ref].spare)) return;
+    if (published[copy.ref].is_current && is_read(published[copy.ref].spare)) return;
   fit.is_version_wanted = false;
   const auto boundary = std::chrono::steady_clock::now();
   for (auto& copy : copies) {
@@ -144,8 +138,8 @@ void ParameterStore::State::end_publishing(RegisteredFit& fit, const std::vector
   ++versions;
   for (const auto& copy : copies) {
     auto& entry = published[copy.ref];
-    if (entry.newest) entry.spare = std::move(entry.newest);
-    entry.newest = copy.value;
+    entry.spare = std::exchange(entry.newest, copy.value);
+    entry.is_current = true;
   }
 }
 

@@ -23,6 +23,7 @@ struct PublishedValue {
 /// value before may still read. Both may be null.
 struct PublishedCopy {
   std::shared_ptr<PublishedValue> newest, spare;
+  bool is_current = false;  // readers may take `newest`
 };
 
 /// The copies that a ParameterReader reads. A store publishes them while the reader lives.

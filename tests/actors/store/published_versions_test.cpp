@@ -59,7 +59,8 @@ TEST_CASE("after a reader has read between two runs it gets no older version in 
   TestFit fit(store, {{"a", 0}, {"b", 0}});
   ParameterReader reader(store, {{"a", 0}}, kNoRefresh), other(store, {{"b", 0}}, kNoRefresh);
   fit.begin_run();
-  const auto values = result_of(elsewhere([&] { return std::pair(read(reader), read(other)); }), fit, 1.0F);
+  const auto values =
+      result_of(elsewhere([&] { return std::pair(read_version(reader), read_version(other)); }), fit, 1.0F);
   CHECK(values == std::pair(1.0F, 1.0F));
   fit.end_run(2.0F);
   CHECK(read(reader) == 2.0F);
@@ -79,7 +80,7 @@ TEST_CASE("a fit has no version of the fit before, also while another fit goes o
   for (const auto value : {1.0F, 2.0F}) {
     TestFit fit(store, {{"b", 0}});
     fit.begin_run();
-    CHECK(result_of(elsewhere([&] { return read(reader); }), fit, value) == value);
+    CHECK(result_of(elsewhere([&] { return read_version(reader); }), fit, value) == value);
     fit.end_run(value);
   }
 }
@@ -89,7 +90,7 @@ TEST_CASE("a fit that cannot copy its parameters says so to the readers that wai
   TestFit fit(store, {{"a", 0}, {"b", 0}});
   ParameterReader reader(store, {{"a", 0}}, std::chrono::milliseconds(0)), late(store, {{"b", 0}}, kNoRefresh);
   fit.begin_run();
-  CHECK(result_of(elsewhere([&] { return read(reader); }), fit, 1.0F) == 1.0F);
+  CHECK(result_of(elsewhere([&] { return read_version(reader); }), fit, 1.0F) == 1.0F);
   const auto fail = [&] {
     ask(fit, reader);
     const FullTestDevices full;
@@ -103,10 +104,10 @@ TEST_CASE("a fit that cannot copy its parameters says so to the readers that wai
   CHECK(read(reader) == 1.0F);
   {
     const FullTestDevices full;
-    CHECK_THAT(result_of(elsewhere([&] { return error_of([&] { read(late); }); }), fit, 2.0F),
+    CHECK_THAT(result_of(elsewhere([&] { return error_of([&] { read_version(late); }); }), fit, 2.0F),
                Contains("a fit could not copy its parameters for readers: [test device] out of memory"));
   }
-  CHECK(result_of(elsewhere([&] { return read(late); }), fit, 3.0F) == 3.0F);
+  CHECK(result_of(elsewhere([&] { return read_version(late); }), fit, 3.0F) == 3.0F);
   CHECK(read(reader) == 3.0F);
   fit.end_run(3.0F);
 }
@@ -119,7 +120,7 @@ TEST_CASE("a store keeps two versions of what living readers read") {
   std::optional<ParameterReader> of_b(std::in_place, store, std::vector<ParameterRef>{{"b", 0}}, kNoRefresh);
   ParameterReader idle(store, {{"a", 0}}, kNoRefresh), reader(store, {{"a", 0}}, std::chrono::milliseconds(0));
   fit.begin_run();
-  CHECK(result_of(elsewhere([&] { return read(reader); }), fit, 1.0F) == 1.0F);
+  CHECK(result_of(elsewhere([&] { return read_version(reader); }), fit, 1.0F) == 1.0F);
   CHECK(read(idle) == 1.0F);
   const auto publish = [&](float value) {
     ask(fit, reader);
@@ -129,7 +130,7 @@ TEST_CASE("a store keeps two versions of what living readers read") {
   CHECK(read(reader) == 5.0F);
   CHECK(test_device_bytes_in_use() == none + 2 * kBytes);
 
-  CHECK(result_of(elsewhere([&] { return read(*of_b); }), fit, 6.0F) == 6.0F);
+  CHECK(result_of(elsewhere([&] { return read_version(*of_b); }), fit, 6.0F) == 6.0F);
   publish(6.0F);
   CHECK(test_device_bytes_in_use() == none + 4 * kBytes);
   of_b.reset();

@@ -95,6 +95,12 @@ inline float read(ParameterReader& reader, std::size_t i = 0) {
   return reader.tensors()[i].copy_to_host().data<float>()[0];
 }
 
+/// Reads until the value is one of a version: between two runs, a reader reads the copies.
+inline float read_version(ParameterReader& reader) {
+  for (;;)
+    if (const auto value = read(reader); reader.age().count() > 0) return value;
+}
+
 /// Reads until the reader has asked the fit for a new version.
 inline void ask(TestFit& fit, ParameterReader& reader) {
   const auto before = fit.requests();
