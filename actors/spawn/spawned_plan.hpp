@@ -130,11 +130,14 @@ class SpawnedPlan {
   const caf::actor& supervisor(int part) const;
   const std::string& actor_name(int part, std::size_t number) const;
 
+  /// Whether the calling thread runs actors of the plan. False for threads of an actor system that the program has
+  /// made.
+  bool on_own_thread() const;
+
  private:
   struct State;
   void settle();
   void end_dirty();
-  bool on_own_thread() const;
   void tell_busy();
   bool run_one();
   void drive();

@@ -11,16 +11,15 @@ namespace troupe {
 Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written,
                              const std::string& borrower, const std::vector<ParameterRef>& alone) {
   std::unique_lock lock(state_->mutex);
-  auto changed = written;
-  for (const auto& ref : read)
-    if (state_->is_behind(ref)) changed.push_back(ref);
+  auto changed = state_->behind(read);
+  changed.insert(changed.end(), written.begin(), written.end());
   state_->wait_for_accesses(lock, changed);
-  for (const auto* refs : {&read, &written})
-    for (const auto& ref : *refs) state_->check_free(ref, refs == &written);
+  for (const auto& ref : read) state_->check_unwritten(ref);
+  for (const auto& ref : written) state_->check_free(ref, true);
   for (const auto* refs : {&read, &written})
     for (const auto& ref : *refs) state_->check_whole(ref);
-  for (const auto* refs : {&read, &written})
-    for (const auto& ref : *refs) state_->refresh(ref);
+  // The wait has released the mutex, so other copies may be behind now.
+  for (const auto* refs : {&read, &written}) state_->refresh(*refs);
   if (!written.empty()) ++state_->changes;
   Lease lease;
   lease.store_ = this;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "troupe/actors/store/parameter_store_state.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -26,7 +27,7 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
 void ParameterStore::add(const PlanParameter& planned) {
   std::unique_lock lock(state_->mutex);
   if (state_->has_copy(planned)) return;
-  const State::Visit visit(*state_, lock, [&] { return !state_->is_written(planned.ref.name); });
+  const State::Visit visit(*state_, lock, {planned.ref.name});
   state_->drop_misfit_state(planned);
   const auto& [name, replica] = planned.ref;
   expect_name("store", "a parameter", name, kMaxMadeNameBytes);
@@ -72,9 +73,7 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
 
 std::vector<Tensor> ParameterStore::get(const std::vector<std::string>& names, int replica) const {
   std::unique_lock lock(state_->mutex);
-  const State::Visit visit(*state_, lock, [&] {
-    return std::ranges::none_of(names, [&](const auto& name) { return state_->is_written(name); });
-  });
+  const State::Visit visit(*state_, lock, {names.begin(), names.end()});
   std::vector<Tensor> values;
   for (const auto& name : names) values.push_back(state_->value_of(name, replica));
   return values;
@@ -86,9 +85,9 @@ void ParameterStore::set(const std::string& name, const Tensor& value) {
 
 void ParameterStore::set(const NamedValues& values) {
   std::unique_lock lock(state_->mutex);
-  const State::Visit visit(*state_, lock, [&] {
-    return std::ranges::none_of(values, [&](const auto& value) { return state_->is_written(value.first); });
-  });
+  std::set<std::string> names;
+  for (const auto& [name, value] : values) names.insert(name);
+  const State::Visit visit(*state_, lock, std::move(names));
   std::vector<std::pair<std::string, Version>> versions;
   for (const auto& [name, value] : values) {
     expect_name("store", "a parameter", name, kMaxMadeNameBytes);
@@ -99,7 +98,7 @@ void ParameterStore::set(const NamedValues& values) {
 
 std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
   std::unique_lock lock(state_->mutex);
-  const State::Visit visit(*state_, lock, [&] { return !state_->is_written(name); });
+  const State::Visit visit(*state_, lock, {name});
   const auto entry = state_->parameters.find(name);
   if (entry == state_->parameters.end()) return state_->start_value(name);
   for (const auto& [replica, copy] : entry->second.copies) state_->check_free({name, replica}, false);
@@ -180,9 +179,7 @@ std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::stri
 
 std::string ParameterStore::hash(int replica) const {
   std::unique_lock lock(state_->mutex);
-  const State::Visit visit(*state_, lock, [&] {
-    return std::ranges::none_of(state_->trained, [&](const auto& name) { return state_->is_written(name); });
-  });
+  const State::Visit visit(*state_, lock, {state_->trained.begin(), state_->trained.end()});
   Hash hash;
   for (const auto& name : state_->trained) {
     const auto start = replica == kFirst ? state_->start_value(name) : std::nullopt;
@@ -253,57 +250,6 @@ void ParameterStore::recover() {
       state_->restore(copy, parameter.info, version);
       copy.lineage = lineage;
     }
-  }
-}
-
-namespace {
-
-std::set<std::string> names_of(const Stores& stores) {
-  std::set<std::string> names;
-  for (const auto& store : stores) {
-    const auto more = store->names();
-    names.insert(more.begin(), more.end());
-  }
-  return names;
-}
-
-/// The store whose newest value of this name has the most updates. Null if no store has a whole value.
-const ParameterStore* newest_of(const Stores& stores, const std::string& name) {
-  const ParameterStore* newest = nullptr;
-  for (const auto& store : stores) {
-    const auto updates = store->newest_updates(name);
-    if (updates && (newest == nullptr || *updates > *newest->newest_updates(name))) newest = store.get();
-  }
-  return newest;
-}
-
-}  // namespace
-
-void synchronize(const Stores& stores) {
-  if (stores.size() < 2) return;
-  for (const auto& store : stores)
-    if (!store->broken().empty()) return;
-  std::vector<ParameterStore::NamedVersions> newer(stores.size());
-  for (const auto& name : names_of(stores)) {
-    const auto* source = newest_of(stores, name);
-    if (source == nullptr) continue;
-    const auto updates = source->newest_updates(name);
-    for (std::size_t i = 0; i < stores.size(); ++i)
-      if (stores[i]->newest_updates(name) != updates) newer[i].emplace_back(name, *source->newest(name));
-  }
-  for (std::size_t i = 0; i < stores.size(); ++i)
-    if (!newer[i].empty()) stores[i]->adopt(newer[i]);
-}
-
-void recover(const Stores& stores) {
-  for (const auto& store : stores) {
-    if (store->broken().empty()) continue;
-    for (const auto& name : names_of(stores)) {
-      const auto* source = newest_of(stores, name);
-      if (source != nullptr && source != store.get() && !store->newest_updates(name))
-        store->adopt(name, *source->newest(name));
-    }
-    store->recover();
   }
 }
 

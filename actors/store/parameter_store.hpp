@@ -76,8 +76,8 @@ class ParameterStore {
   /// A value of `replica` that stands for the lowest replica with a copy of the parameter in this store, or for the
   /// newest copy if that is one of the same model with more updates.
   static constexpr int kFirst = -1;
-  /// Copies the value of a replica's copy to host memory. Throws Error if there is no such copy, if a run writes to it,
-  /// or if it is broken.
+  /// Copies the value of a replica's copy to host memory. Throws Error if there is no such copy, if a run writes to it
+  /// (for kFirst: to any copy of the parameter), or if it is broken.
   Tensor get(const std::string& name, int replica = kFirst) const;
   /// Copies the values of several parameters at one time: if a fit trains them, at one step boundary.
   std::vector<Tensor> get(const std::vector<std::string>& names, int replica = kFirst) const;
@@ -135,7 +135,8 @@ class ParameterStore {
   /// Borrows copies for a run, and brings each to the value of the newest copy of its parameter. Waits, at most 10 s,
   /// for ParameterReaders that read the copies that change. The copies in `alone`, a part of the written ones, may get
   /// another number of updates than the other copies of their replica. Throws Error if a run writes to one of the
-  /// copies, if one of the written copies is still read, or if one is broken. The lease must not outlive the store.
+  /// copies or to another copy of a parameter in `read`, if a copy that changes is still read, or if one is broken. The
+  /// lease must not outlive the store.
   Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower,
                const std::vector<ParameterRef>& alone = {});
   /// A text that names the replicas with broken copies and the reasons. Empty if no copy is broken.

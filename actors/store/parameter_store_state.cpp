@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <set>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -125,14 +127,13 @@ Tensor ParameterStore::State::value_of(const std::string& name, int replica) con
   const auto entry = parameters.find(name);
   const bool first = replica == kFirst && entry != parameters.end() && !entry->second.copies.empty();
   const ParameterRef ref{name, first ? entry->second.copies.begin()->first : std::max(replica, 0)};
-  check_free(ref, false);
+  if (first)
+    check_unwritten(ref);
+  else
+    check_free(ref, false);
   check_whole(ref);
   // The lowest replica may be one that a Predictor has added, in whose process another replica is trained.
-  const auto* newest = first ? newest_whole(entry->second) : nullptr;
-  const auto& copy = find(ref);
-  const bool is_behind =
-      newest != nullptr && newest->lineage == copy.lineage && newest->counter->updates() > copy.counter->updates();
-  return host_clone(is_behind ? newest->tensor : copy.tensor);
+  return host_clone((first ? current(ref) : find(ref)).tensor);
 }
 
 bool ParameterStore::State::has_copy(const PlanParameter& planned) const {
@@ -164,6 +165,13 @@ void ParameterStore::State::check_free(const ParameterRef& ref, bool to_write) c
                 "parameter " + describe(ref) + " is being written by " + copy.writer + "; wait for the end of its run");
   if (to_write && copy.readers + copy.accesses > 0)
     throw Error("store", "parameter " + describe(ref) + " is being read by a run");
+}
+
+void ParameterStore::State::check_unwritten(const ParameterRef& ref) const {
+  check_free(ref, false);
+  const auto& parameter = parameters.at(ref.name);
+  if (parameter.per_replica) return;
+  for (const auto& [replica, copy] : parameter.copies) check_free({ref.name, replica}, false);
 }
 
 void ParameterStore::State::check_whole(const ParameterRef& ref) const {
@@ -198,15 +206,15 @@ ParameterStore::Version ParameterStore::State::next_version(const std::string& n
 }
 
 void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock,
-                                  const std::vector<std::pair<std::string, Version>>& versions) {
+                                  const std::vector<std::pair<std::string, Version>>& values) {
   std::vector<ParameterRef> refs;
-  for (const auto& [name, version] : versions)
+  for (const auto& [name, version] : values)
     if (const auto entry = parameters.find(name); entry != parameters.end())
       for (const auto& [replica, copy] : entry->second.copies) refs.push_back({name, replica});
   wait_for_accesses(lock, refs);
   for (const auto& ref : refs) check_free(ref, true);
   ++changes;
-  for (const auto& [name, version] : versions) {
+  for (const auto& [name, version] : values) {
     const auto entry = parameters.find(name);
     if (entry == parameters.end())
       start_values[name] = {version.updates, host_clone(version.value)};
@@ -214,7 +222,9 @@ void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock,
       for (auto& [replica, copy] : entry->second.copies) restore(copy, entry->second.info, version);
   }
   // A reader in a fit waits for the version that has the new values.
-  published = nullptr;
+  std::set<std::string> names;
+  for (const auto& [name, version] : values) names.insert(name);
+  drop_versions(names);
 }
 
 void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Version& version) {
@@ -239,12 +249,25 @@ bool ParameterStore::State::is_behind(const ParameterRef& ref) const {
          newest->lineage == copy.lineage && newest->writer.empty();
 }
 
-void ParameterStore::State::refresh(const ParameterRef& ref) {
-  if (!is_behind(ref)) return;
-  auto& copy = find(ref);
-  const auto* newest = newest_whole(parameters.at(ref.name));
-  copy_and_wait(newest->tensor, copy.tensor);
-  copy.counter->reset(newest->counter->updates());
+const ParameterStore::Copy& ParameterStore::State::current(const ParameterRef& ref) const {
+  return is_behind(ref) ? *newest_whole(parameters.at(ref.name)) : find(ref);
+}
+
+std::vector<ParameterRef> ParameterStore::State::behind(const std::vector<ParameterRef>& refs) const {
+  std::vector<ParameterRef> result;
+  std::ranges::copy_if(refs, std::back_inserter(result), [&](const auto& ref) { return is_behind(ref); });
+  return result;
+}
+
+void ParameterStore::State::refresh(const std::vector<ParameterRef>& refs) {
+  const auto outdated = behind(refs);
+  for (const auto& ref : outdated) check_free(ref, true);
+  for (const auto& ref : outdated) {
+    const auto& newest = current(ref);
+    auto& copy = find(ref);
+    copy_and_wait(newest.tensor, copy.tensor);
+    copy.counter->reset(newest.counter->updates());
+  }
 }
 
 std::string ParameterStore::State::describe_broken() const {

@@ -5,47 +5,22 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/lease.hpp"
+#include "troupe/actors/store/published_versions.hpp"
+#include "troupe/actors/store/registered_fit.hpp"
 #include "troupe/actors/store/trainer_positions.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 
 namespace troupe {
-
-/// A fit that has registered with a store; see StepBoundaries.
-struct RegisteredFit {
-  static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-
-  /// Calls make_request, unless the fit is over.
-  void request();
-
-  std::mutex request_mutex;  // guards make_request
-  std::function<void()> make_request;
-  // The mutex of the store guards the others.
-  std::set<std::string> parameters;  // the names of all that the fit uses
-  std::thread::id driver = {};
-  bool opens_between_runs = false;
-  bool in_run = false;          // from note_run() to open() or close()
-  std::uint64_t admits = kAll;  // visits with lower numbers may use parameters that no run writes
-};
-
-/// Copies of parameters at one step boundary of the fit that uses them, by name and replica.
-struct PublishedVersion {
-  std::map<ParameterRef, Tensor> values;
-  std::chrono::steady_clock::time_point at;
-
-  bool has(const std::vector<ParameterRef>& refs) const;
-};
 
 struct ParameterStore::Copy {
   Tensor tensor;
@@ -106,6 +81,9 @@ struct ParameterStore::State {
   void drop_misfit_state(const PlanParameter& planned);
   Tensor first_value(const PlanParameter& planned, const Parameter& parameter);
   void check_free(const ParameterRef& ref, bool to_write) const;
+  /// Throws Error if a run writes a copy of the parameter, whose value the copy `ref` may need. A copy of a state that
+  /// every replica has for itself needs no other.
+  void check_unwritten(const ParameterRef& ref) const;
   void check_whole(const ParameterRef& ref) const;
   /// Waits until no ParameterReader reads the copies, at most for kAccessLimit. Does not throw if one still reads then.
   /// No new access begins meanwhile, so that readers which follow each other cannot keep a writer waiting.
@@ -116,12 +94,17 @@ struct ParameterStore::State {
   Version next_version(const std::string& name, const Tensor& value) const;
   /// Writes each version into all copies of its parameter, or keeps it as the start value if the store lacks the
   /// parameter. Throws Error while a run uses one of the copies, and writes none then.
-  void adopt(std::unique_lock<std::mutex>& lock, const std::vector<std::pair<std::string, Version>>& versions);
+  void adopt(std::unique_lock<std::mutex>& lock, const std::vector<std::pair<std::string, Version>>& values);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   /// Whether another copy of the same model has more updates, and no run writes it.
   bool is_behind(const ParameterRef& ref) const;
-  /// Brings a copy that is behind to the value of the newest copy. Nothing may read it.
-  void refresh(const ParameterRef& ref);
+  /// The copy itself, or the newest one if the copy is behind.
+  const Copy& current(const ParameterRef& ref) const;
+  /// The copies that are behind.
+  std::vector<ParameterRef> behind(const std::vector<ParameterRef>& refs) const;
+  /// Brings the copies that are behind to the value of the newest copy. Throws Error if one of these is read, and
+  /// changes none then.
+  void refresh(const std::vector<ParameterRef>& refs);
   /// The version that replaces broken copies: the newest whole copy, which must exist. For a state that every replica
   /// has for itself: its initial value, with 0 updates.
   Version version_to_recover(const std::string& name, const Parameter& parameter) const;
@@ -134,41 +117,66 @@ struct ParameterStore::State {
   /// The use of parameters that no fit may write meanwhile. Must be destroyed under the mutex.
   class Visit {
    public:
-    /// Waits until `is_free` is true at a step boundary of all registered fits. Throws Error after kBoundaryLimit. Does
-    /// not wait if there is no fit, or on the thread of a fit in a run. The caller must check that the parameters are
-    /// free. A fit that begins waits for the end of the visit.
-    Visit(State& state, std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_free);
-    ~Visit();
+    /// Waits until no run writes the parameters, at a step boundary of all registered fits that use one of them. Throws
+    /// Error after kBoundaryLimit. Does not wait if there is no such fit, or on the thread of one that is in a run. The
+    /// caller must check that the parameters are free. A fit that uses one of the parameters begins no run before the
+    /// visit has ended.
+    Visit(State& state, std::unique_lock<std::mutex>& lock, std::set<std::string> names);
+    ~Visit() { end(); }
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
 
    private:
+    void end();
+
     State& state_;
     std::optional<std::uint64_t> number_;  // nothing on the thread of a fit in a run
   };
-  /// Whether all fits of other threads let a visit with this number use parameters that no run writes.
-  bool admits(std::uint64_t visit) const;
+  /// Whether all fits of other threads that use one of the parameters let a visit with this number use those that no
+  /// run writes.
+  bool admits(std::uint64_t visit, const std::set<std::string>& names) const;
   /// Whether a run writes a copy of the parameter.
   bool is_written(const std::string& name) const;
+  /// Whether a fit uses one of the parameters.
+  bool is_used(const std::set<std::string>& names) const;
   /// Whether a fit that uses one of the parameters is in a run, or a run writes one of them.
-  bool are_in_run(const std::vector<ParameterRef>& refs) const;
-  /// Whether a fit that the calling thread drives is in a run.
-  bool drives_run() const;
-  /// Asks all fits for a boundary. Releases the lock meanwhile.
-  void request_boundary(std::unique_lock<std::mutex>& lock);
-  /// Waits until `is_reached` is true, at most for kBoundaryLimit, and returns whether it is. Asks for a boundary again
-  /// and again, at the earliest kLeastRun after the last one, so that training advances however often it is asked.
-  bool await_boundary(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_reached);
-  /// Returns the published version that has the copies `refs` if a fit is in a run that uses one of them, else null. If
-  /// there is no version yet, asks for one and waits, at most for kBoundaryLimit. Null, too, after this time, or on the
-  /// thread of the fit if it has published none.
-  std::shared_ptr<const PublishedVersion> await_version(std::unique_lock<std::mutex>& lock,
-                                                        const std::vector<ParameterRef>& refs);
-  /// Asks for a new version with these copies and does not wait for it.
-  void request_version(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs);
-  /// Publishes a version of the wanted copies, with those of the version before that a run uses now. Releases the lock
-  /// while it copies them.
-  void publish(std::unique_lock<std::mutex>& lock);
+  bool are_in_run(const std::set<std::string>& names) const;
+  /// Whether a fit that the calling thread drives, and that uses one of the parameters, is in a run.
+  bool drives_run(const std::set<std::string>& names) const;
+  /// A thread waits for a boundary, or for a version that the fits publish at one.
+  enum class Wanted { boundary, version };
+  /// Asks fits for a boundary or a version. Releases the lock meanwhile.
+  void request(std::unique_lock<std::mutex>& lock, const std::vector<std::shared_ptr<RegisteredFit>>& asked,
+               Wanted wanted);
+  /// Waits until `is_reached` is true or no fit uses one of the parameters, at most for kBoundaryLimit, and returns
+  /// whether that is so. Asks the fits that use one of the parameters again and again, at the earliest kLeastRun after
+  /// the beginning of a run, so that training advances however often it is asked.
+  bool await_boundary(std::unique_lock<std::mutex>& lock, const std::set<std::string>& names, Wanted wanted,
+                      const std::function<bool()>& is_reached);
+
+  // ---- Versions of parameters that fits publish for readers
+
+  /// Whether all the copies have a published value.
+  bool has_version(const ReadCopies& copies) const;
+  /// Returns whether a fit that uses one of the copies is in a run and all of them have published values, which the
+  /// caller then reads. If the fit is in a run and has published none, asks for a version and waits, at most for
+  /// kBoundaryLimit. Does not wait on the thread of the fit. Throws Error if a fit could not copy the values; if there
+  /// are older values, throws only once for a failure and those that follow it.
+  bool await_version(std::unique_lock<std::mutex>& lock, const std::shared_ptr<const ReadCopies>& copies);
+  /// Asks the fits that use these parameters for new values and does not wait for them.
+  void request_version(std::unique_lock<std::mutex>& lock, const std::set<std::string>& names);
+  /// If a version is wanted from the fit, publishes values of all copies that readers need and that no run uses now.
+  /// The copies of one fit so have values of one boundary. Releases the lock while it copies them.
+  void publish(std::unique_lock<std::mutex>& lock, RegisteredFit& fit);
+  /// Drops the published values of these parameters, and of all parameters of the fits that use one of them. These fits
+  /// publish new ones at their next boundaries. Called when there are newer values that another thread may have read.
+  void drop_versions(const std::set<std::string>& names);
+  struct CopyToPublish;
+  std::vector<CopyToPublish> copies_to_publish();
+  void end_publishing(RegisteredFit& fit, const std::vector<CopyToPublish>& copies, const std::string& failure);
+  /// A fit that uses one of the parameters and whose last publish() has failed after the given number of failures, or
+  /// null.
+  RegisteredFit* find_publish_failure(const std::set<std::string>& names, std::uint64_t after) const;
 
   void note_trained(const std::string& name) {
     if (std::ranges::find(trained, name) == trained.end()) trained.push_back(name);
@@ -186,11 +194,13 @@ struct ParameterStore::State {
   std::uint64_t changes = 1;
 
   std::vector<std::shared_ptr<RegisteredFit>> fits;
-  std::chrono::steady_clock::time_point last_boundary, last_request;
   std::uint64_t next_visit = 1;
-  std::set<std::uint64_t> visits;                     // numbers of the visits that wait or use parameters
-  std::set<ParameterRef> wanted;                      // copies that the next version must have
-  std::shared_ptr<const PublishedVersion> published;  // null if no fit is registered
+  std::map<std::uint64_t, std::set<std::string>> visits;  // visits that wait or use parameters: number, parameters
+  std::map<ParameterRef, PublishedCopy> published;        // empty if no fit is registered
+  std::set<std::weak_ptr<const ReadCopies>, std::owner_less<>>
+      version_readers;                 // readers that have asked for a version
+  std::uint64_t versions = 1;          // incremented when `published` changes
+  std::uint64_t publish_failures = 0;  // number of failed calls of publish()
 };
 
 }  // namespace troupe

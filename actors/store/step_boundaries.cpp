@@ -1,10 +1,10 @@
 #include "troupe/actors/store/step_boundaries.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <thread>
+#include <utility>
 
 #include "troupe/actors/store/parameter_store_state.hpp"
-#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -20,13 +20,6 @@ constexpr std::chrono::milliseconds kLeastRun{1};
 /// The longest time that a fit waits for the threads that use a boundary.
 constexpr std::chrono::seconds kVisitLimit{10};
 
-void copy_elements(const Tensor& from, const Tensor& to) {
-  if (from.host_accessible() && to.host_accessible())
-    std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
-  else
-    copy_and_wait(from, to);
-}
-
 bool is_driven_here(const RegisteredFit& fit) {
   return fit.driver == std::this_thread::get_id();
 }
@@ -38,6 +31,10 @@ void RegisteredFit::request() {
   if (make_request) make_request();
 }
 
+bool RegisteredFit::uses(const std::set<std::string>& names) const {
+  return std::ranges::any_of(names, [&](const auto& name) { return parameters.contains(name); });
+}
+
 StepBoundaries::StepBoundaries(std::shared_ptr<ParameterStore> store, std::set<std::string> parameters, Open open,
                                std::function<void()> request)
     : store_(std::move(store)), fit_(std::make_shared<RegisteredFit>()) {
@@ -47,6 +44,8 @@ StepBoundaries::StepBoundaries(std::shared_ptr<ParameterStore> store, std::set<s
   fit_->opens_between_runs = open == Open::between_runs;
   std::lock_guard lock(store_->state_->mutex);
   store_->state_->fits.push_back(fit_);
+  // Readers of an earlier fit may have got other values since its end.
+  store_->state_->drop_versions(fit_->parameters);
 }
 
 StepBoundaries::~StepBoundaries() {
@@ -56,17 +55,20 @@ StepBoundaries::~StepBoundaries() {
   }
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
+  state.drop_versions(fit_->parameters);
   std::erase(state.fits, fit_);
-  if (state.fits.empty()) {
-    state.published = nullptr;
-    state.wanted.clear();
-  }
+  if (state.fits.empty()) state.published.clear();
   state.access_over.notify_all();
 }
 
 void StepBoundaries::set_driver() {
   std::lock_guard lock(store_->state_->mutex);
   fit_->driver = std::this_thread::get_id();
+}
+
+void StepBoundaries::clear_driver() {
+  std::lock_guard lock(store_->state_->mutex);
+  fit_->driver = {};
 }
 
 void StepBoundaries::open() {
@@ -83,75 +85,107 @@ void StepBoundaries::close(bool requested) {
   fit_->in_run = false;
   fit_->admits = requested || fit_->opens_between_runs ? state.next_visit : 0;
   state.access_over.notify_all();
-  state.access_over.wait_for(lock, kVisitLimit,
-                             [&] { return state.visits.empty() || *state.visits.begin() >= fit_->admits; });
+  const auto is_awaited = [&](const auto& visit) {
+    // A visit cannot begin before the end of a run that another fit of this thread makes.
+    return visit.first < fit_->admits && fit_->uses(visit.second) && !state.drives_run(visit.second);
+  };
+  state.access_over.wait_for(lock, kVisitLimit, [&] { return std::ranges::none_of(state.visits, is_awaited); });
   fit_->admits = 0;
 }
 
 void StepBoundaries::publish() {
   auto& state = *store_->state_;
   std::unique_lock lock(state.mutex);
-  state.publish(lock);
+  state.publish(lock, *fit_);
 }
 
 void StepBoundaries::note_run() {
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
   fit_->in_run = true;
-  state.last_boundary = std::chrono::steady_clock::now();
+  fit_->run_begun = std::chrono::steady_clock::now();
 }
 
 // ---- the other side, in the store
 
-ParameterStore::State::Visit::Visit(State& state, std::unique_lock<std::mutex>& lock,
-                                    const std::function<bool()>& is_free)
+ParameterStore::State::Visit::Visit(State& state, std::unique_lock<std::mutex>& lock, std::set<std::string> names)
     : state_(state) {
-  if (state.drives_run()) return;
+  if (state.drives_run(names)) return;
   number_ = state.next_visit++;
-  state.visits.insert(*number_);
-  const auto is_admitted = [&] { return is_free() && state.admits(*number_); };
-  if (is_admitted() || state.fits.empty() || state.await_boundary(lock, is_admitted)) return;
-  state.visits.erase(*number_);
+  state.visits.emplace(*number_, names);
+  const auto is_admitted = [&] {
+    return std::ranges::none_of(names, [&](const auto& name) { return state.is_written(name); }) &&
+           state.admits(*number_, names);
+  };
+  if (is_admitted() || state.await_boundary(lock, names, Wanted::boundary, is_admitted)) return;
+  end();
   throw Error("store", "the fit that uses the parameters has reached no step boundary within " +
                            std::to_string(kBoundaryLimit.count()) + " s");
 }
 
-ParameterStore::State::Visit::~Visit() {
+void ParameterStore::State::Visit::end() {
   if (!number_) return;
   state_.visits.erase(*number_);
   state_.access_over.notify_all();
 }
 
-bool ParameterStore::State::admits(std::uint64_t visit) const {
+bool ParameterStore::State::admits(std::uint64_t visit, const std::set<std::string>& names) const {
   // A fit of this thread has no run now; one whose callback drives another fit on its thread has none, either.
   for (auto fit = fits.begin(); fit != fits.end(); ++fit) {
-    const auto drives = [&](const auto& later) { return later->driver == (*fit)->driver; };
-    if (visit >= (*fit)->admits && !is_driven_here(**fit) && std::none_of(fit + 1, fits.end(), drives)) return false;
+    if (visit < (*fit)->admits || !(*fit)->uses(names) || is_driven_here(**fit)) continue;
+    const auto drives = [&](const auto& later) {
+      return later->driver != std::thread::id() && later->driver == (*fit)->driver && later->uses(names);
+    };
+    if ((*fit)->in_run || std::none_of(fit + 1, fits.end(), drives)) return false;
   }
   return true;
 }
 
-bool ParameterStore::State::drives_run() const {
-  return std::ranges::any_of(fits, [](const auto& fit) { return fit->in_run && is_driven_here(*fit); });
+bool ParameterStore::State::drives_run(const std::set<std::string>& names) const {
+  return std::ranges::any_of(fits,
+                             [&](const auto& fit) { return fit->in_run && is_driven_here(*fit) && fit->uses(names); });
 }
 
-bool ParameterStore::State::await_boundary(std::unique_lock<std::mutex>& lock,
-                                           const std::function<bool()>& is_reached) {
+bool ParameterStore::State::await_boundary(std::unique_lock<std::mutex>& lock, const std::set<std::string>& names,
+                                           Wanted wanted, const std::function<bool()>& is_reached) {
   const auto deadline = std::chrono::steady_clock::now() + kBoundaryLimit;
-  do {
-    if (access_over.wait_until(lock, last_boundary + kLeastRun, is_reached)) return true;
-    request_boundary(lock);
-    if (access_over.wait_for(lock, kRequestAgain, is_reached)) return true;
-  } while (std::chrono::steady_clock::now() < deadline);
-  return false;
+  const auto is_over = [&] { return is_reached() || !is_used(names); };
+  while (!is_over()) {
+    std::vector<std::shared_ptr<RegisteredFit>> asked;
+    auto earliest = std::chrono::steady_clock::time_point::min();
+    for (const auto& fit : fits) {
+      if (!fit->uses(names)) continue;
+      asked.push_back(fit);
+      earliest = std::max(earliest, fit->run_begun + kLeastRun);
+    }
+    if (access_over.wait_until(lock, earliest, is_over)) return true;
+    request(lock, asked, wanted);
+    if (access_over.wait_for(lock, kRequestAgain, is_over)) return true;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+  }
+  return true;
 }
 
-void ParameterStore::State::request_boundary(std::unique_lock<std::mutex>& lock) {
-  const auto asked = fits;
-  last_request = std::chrono::steady_clock::now();
+void ParameterStore::State::request(std::unique_lock<std::mutex>& lock,
+                                    const std::vector<std::shared_ptr<RegisteredFit>>& asked, Wanted wanted) {
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& fit : asked) {
+    fit->last_request = now;
+    if (wanted == Wanted::version) fit->is_version_wanted = true;
+  }
   lock.unlock();
   for (const auto& fit : asked) fit->request();
   lock.lock();
+}
+
+void ParameterStore::State::request_version(std::unique_lock<std::mutex>& lock, const std::set<std::string>& names) {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<std::shared_ptr<RegisteredFit>> asked;
+  for (const auto& fit : fits)
+    if (fit->in_run && fit->uses(names) &&
+        now >= std::max(fit->run_begun + kLeastRun, fit->last_request + kRequestAgain))
+      asked.push_back(fit);
+  if (!asked.empty()) request(lock, asked, Wanted::version);
 }
 
 bool ParameterStore::State::is_written(const std::string& name) const {
@@ -160,73 +194,13 @@ bool ParameterStore::State::is_written(const std::string& name) const {
          std::ranges::any_of(entry->second.copies, [](const auto& copy) { return !copy.second.writer.empty(); });
 }
 
-bool ParameterStore::State::are_in_run(const std::vector<ParameterRef>& refs) const {
-  return std::ranges::any_of(refs, [&](const ParameterRef& ref) {
-    return is_written(ref.name) || std::ranges::any_of(fits, [&](const auto& fit) {
-             return fit->in_run && fit->parameters.contains(ref.name);
-           });
-  });
+bool ParameterStore::State::is_used(const std::set<std::string>& names) const {
+  return std::ranges::any_of(fits, [&](const auto& fit) { return fit->uses(names); });
 }
 
-bool PublishedVersion::has(const std::vector<ParameterRef>& refs) const {
-  return std::ranges::all_of(refs, [&](const ParameterRef& ref) { return values.contains(ref); });
-}
-
-std::shared_ptr<const PublishedVersion> ParameterStore::State::await_version(std::unique_lock<std::mutex>& lock,
-                                                                             const std::vector<ParameterRef>& refs) {
-  if (fits.empty() || !are_in_run(refs)) return nullptr;
-  const auto has_version = [&] { return published && published->has(refs); };
-  if (!has_version()) {
-    if (drives_run()) return nullptr;
-    wanted.insert(refs.begin(), refs.end());
-    await_boundary(lock, [&] { return !are_in_run(refs) || has_version() || fits.empty(); });
-  }
-  return are_in_run(refs) && has_version() ? published : nullptr;
-}
-
-void ParameterStore::State::request_version(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) {
-  const auto now = std::chrono::steady_clock::now();
-  if (now < last_boundary + kLeastRun || now < last_request + kRequestAgain) return;
-  wanted.insert(refs.begin(), refs.end());
-  request_boundary(lock);
-}
-
-void ParameterStore::State::publish(std::unique_lock<std::mutex>& lock) {
-  if (wanted.empty()) return;
-  auto version = std::make_shared<PublishedVersion>();
-  if (published) {
-    // A version keeps the copies of other fits, and those for which other readers have asked before.
-    version->values = published->values;
-    for (const auto& [ref, value] : published->values) wanted.insert(ref);
-  }
-  std::map<ParameterRef, std::pair<Copy*, Device>> copied;
-  for (const auto& ref : std::exchange(wanted, {})) {
-    const auto entry = parameters.find(ref.name);
-    if (entry == parameters.end() || !entry->second.copies.contains(ref.replica) || are_in_run({ref})) continue;
-    auto& own = entry->second.copies.at(ref.replica);
-    auto* from = is_behind(ref) ? const_cast<Copy*>(newest_whole(entry->second)) : &own;
-    if (from->broken.empty()) copied.emplace(ref, std::pair{from, own.tensor.device()});
-  }
-  // The elements are copied without the lock. The copies count as read meanwhile, so that nothing sets them.
-  for (const auto& [ref, source] : copied) ++source.first->accesses;
-  lock.unlock();
-  bool is_whole = true;
-  try {
-    for (const auto& [ref, source] : copied) {
-      const auto& from = source.first->tensor;
-      const Tensor to(from.shape(), from.dtype(), source.second);
-      copy_elements(from, to);
-      version->values[ref] = to;
-    }
-  } catch (const std::exception&) {
-    // Memory has run out, for example. Readers go on with the version before; the fit does not end because of them.
-    is_whole = false;
-  }
-  lock.lock();
-  for (const auto& [ref, source] : copied) --source.first->accesses;
-  version->at = std::chrono::steady_clock::now();
-  if (is_whole) published = std::move(version);
-  access_over.notify_all();
+bool ParameterStore::State::are_in_run(const std::set<std::string>& names) const {
+  return std::ranges::any_of(fits, [&](const auto& fit) { return fit->in_run && fit->uses(names); }) ||
+         std::ranges::any_of(names, [&](const auto& name) { return is_written(name); });
 }
 
 }  // namespace troupe

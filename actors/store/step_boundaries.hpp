@@ -26,7 +26,7 @@ class StepBoundaries {
   /// is the driver.
   StepBoundaries(std::shared_ptr<ParameterStore> store, std::set<std::string> parameters, Open open,
                  std::function<void()> request);
-  /// Removes the fit and the published version. `request` is not called any more.
+  /// Removes the fit and the values that are published of its parameters. `request` is not called any more.
   ~StepBoundaries();
   StepBoundaries(const StepBoundaries&) = delete;
   StepBoundaries& operator=(const StepBoundaries&) = delete;
@@ -34,14 +34,18 @@ class StepBoundaries {
   /// Makes the calling thread the driver, which starts and ends the runs of the fit. While a run is in progress, the
   /// functions of the store do not wait for a boundary on this thread, and throw Error.
   void set_driver();
+  /// Declares that no thread drives the fit until the next set_driver(): an actor drives it, whose thread runs other
+  /// actors afterwards, and these may wait for a boundary.
+  void clear_driver();
   /// Begins a boundary after a run whose updates the fit has counted. With Open::on_request, close() begins it.
   void open();
   /// Ends a boundary before the next run starts: waits, at most 10 s, for the threads that have asked for it. Threads
   /// that ask later wait for the next boundary. With Open::on_request, no thread is let in unless `requested` is true:
   /// the last run was interrupted.
   void close(bool requested);
-  /// Publishes a version of the copies for which ParameterReaders have asked since the last one, if there are any. Must
-  /// be called between close() and note_run().
+  /// Publishes a version if a ParameterReader has asked this fit for one since the last one: the copies that living
+  /// ParameterReaders read, except those that a run uses now. If they cannot be copied, an access of a ParameterReader
+  /// throws the cause. Must be called between close() and note_run().
   void publish();
   /// Called when the run after close() has begun.
   void note_run();

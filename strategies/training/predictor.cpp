@@ -1,7 +1,6 @@
 #include "troupe/strategies/training/predictor.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/batch_info.hpp"
@@ -34,14 +33,6 @@ ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterSto
     store->add({refs.back(), graph.info(id), device, node.initializer, node.trainable});
   }
   return {store, std::move(refs), refresh};
-}
-
-void write_rows(const Tensor& from, const Tensor& to) {
-  if (from.bytes() == 0) return;
-  if (from.host_accessible() && to.host_accessible())
-    std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
-  else
-    copy_and_wait(from, to);
 }
 
 /// Returns a copy in host memory of an output of a Program, because the next run of the Program overwrites the output.
@@ -118,10 +109,10 @@ Predictor::Prepared& Predictor::run(const Arrays& rows) {
   if (reads_batch_info_) {
     const Tensor batch_info(BatchInfo::info().shape, BatchInfo::info().dtype);
     BatchInfo{count, count, 0, calls_}.write(batch_info);
-    write_rows(batch_info, program.batch_info);
+    copy_and_wait(batch_info, program.batch_info);
   }
   ++calls_;
-  for (std::size_t i = 0; i < read_.size(); ++i) write_rows(array_of(read_[i], rows), program.inputs[i]);
+  for (std::size_t i = 0; i < read_.size(); ++i) copy_and_wait(array_of(read_[i], rows), program.inputs[i]);
   if (program.parameters_version != reader_.version()) {
     const auto parameters = graph_.sources(kParameter);
     for (std::size_t i = 0; i < parameters.size(); ++i)

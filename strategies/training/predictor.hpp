@@ -26,10 +26,10 @@ struct PredictorOptions {
 
 /// Predicts with the parameters of a trainer on the calling thread, without actors. Kernels are prepared once for each
 /// number of rows. Every call reads the current parameters, and computes on the device of the strategy's first replica.
-/// While a fit trains them, calls read the newest version that the fit has published; see PredictorOptions::refresh.
-/// The result equals, to the bit, that of Trainer::predict for a batch of the same number of rows on one replica. Ops
-/// that read the batch info, such as random ones, see the number of the call as the number of the step, so the calls of
-/// a predictor draw other numbers, those of the batches of Trainer::predict.
+/// While a fit that uses one of them is in a run, calls read the newest version that the fit has published; see
+/// PredictorOptions::refresh. The result equals, to the bit, that of Trainer::predict for a batch of the same number of
+/// rows on one replica. Ops that read the batch info, such as random ones, see the number of the call as the number of
+/// the step, so the calls of a predictor draw other numbers, those of the batches of Trainer::predict.
 ///
 /// Not thread-safe: each thread needs its own predictor. Several predictors may use the same parameters at once. A
 /// predictor may outlive the trainer.
@@ -43,14 +43,15 @@ class Predictor {
 
   /// Returns one output of the model for the rows: a tensor [rows, ...] in host memory. `output` names the output;
   /// empty: the only one. `rows` must have an array [rows, ...] for every field that the model reads; other fields are
-  /// ignored. The first call in a fit waits for a step boundary, at most 60 s. Throws Error that names the field if one
-  /// is missing or has another shape, dtype or number of rows. Throws Error like ParameterReader::access().
+  /// ignored. The first call in a fit, or after a value was set in a fit, waits for a step boundary, at most 60 s.
+  /// Throws Error that names the field if one is missing or has another shape, dtype or number of rows. Throws Error
+  /// like ParameterReader::access().
   Tensor predict(const Arrays& rows, const std::string& output = {});
   /// Returns all outputs, with their names, in the model's order. Throws like predict().
   Arrays predict_all(const Arrays& rows);
 
   /// Returns the age of the parameters that the last call read: the time since a fit in progress had them, or 0 if no
-  /// fit wrote to them at the time of the call.
+  /// fit that uses one of them was in a run at the time of the call.
   std::chrono::nanoseconds parameters_age() const { return reader_.age(); }
   /// Returns the fields that the model reads.
   const std::vector<Field>& fields() const { return read_; }

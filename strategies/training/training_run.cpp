@@ -42,7 +42,19 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
         plan_->is_shared() ? StepBoundaries::Open::on_request : StepBoundaries::Open::between_runs,
         [this] { running_.interrupt(); });
   running_.set(plan_.get());
+  const auto driver = drive();
   start_epoch();
+}
+
+/// Makes the calling thread the driver of the fit. Other actors run afterwards on a thread of the runtime, so such a
+/// thread is the driver until the result is destroyed.
+std::shared_ptr<StepBoundaries> TrainingRun::drive() {
+  if (!boundaries_) return nullptr;
+  boundaries_->set_driver();
+  if (!plan_ || !plan_->on_own_thread()) return nullptr;
+  return {boundaries_.get(), [weak = std::weak_ptr(boundaries_)](auto*) {
+            if (const auto boundaries = weak.lock()) boundaries->clear_driver();
+          }};
 }
 
 void TrainingRun::keep_position() {
@@ -343,7 +355,7 @@ void TrainingRun::on_progress(std::function<void()> callback) {
 
 bool TrainingRun::advance() {
   if (over_) return true;
-  if (boundaries_) boundaries_->set_driver();
+  const auto driver = drive();
   try {
     if (!error_) report();
     if (plan_) plan_->check_progress(stall_limit_);

@@ -114,6 +114,7 @@ class TrainingRun {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::shared_ptr<StepBoundaries> drive();
   bool epoch_complete() const;
   bool more_steps() const;
   bool stopping() const;

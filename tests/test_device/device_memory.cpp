@@ -40,7 +40,7 @@ std::byte* DeviceMemory::allocate(std::size_t bytes) {
   const auto size = Allocator::rounded(bytes);
   std::lock_guard lock(mutex_);
   const auto gap = std::find_if(free_.begin(), free_.end(), [&](const auto& entry) { return entry.second >= size; });
-  if (gap == free_.end() || size < bytes)
+  if (gap == free_.end() || size < bytes || in_use_ + size > limit_)
     throw Error("test device", "out of memory: " + std::to_string(bytes) + " bytes requested");
   const auto [offset, room] = *gap;
   free_.erase(gap);
@@ -75,6 +75,11 @@ void DeviceMemory::release(std::byte* closed, std::size_t bytes) {
 
 std::byte* DeviceMemory::open(const std::byte* address) const {
   return is_closed(address) ? open_ + (address - closed_) : const_cast<std::byte*>(address);
+}
+
+void DeviceMemory::set_limit(std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  limit_ = std::min(bytes, kBytes);
 }
 
 std::size_t DeviceMemory::bytes_in_use() const {

@@ -25,6 +25,8 @@ class DeviceMemory {
   std::byte* open(const std::byte* address) const;
 
   std::size_t bytes_in_use() const;
+  /// Limits bytes_in_use(): allocations beyond fail.
+  void set_limit(std::size_t bytes);
 
  private:
   static constexpr std::size_t kBytes = std::size_t{4} << 30;
@@ -33,7 +35,7 @@ class DeviceMemory {
   std::byte* open_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::size_t, std::size_t> free_;  // offset -> bytes, no two of them adjacent
-  std::size_t in_use_ = 0;
+  std::size_t in_use_ = 0, limit_ = kBytes;
 };
 
 }  // namespace troupe::testing

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -248,6 +249,14 @@ DelayedTestDevices::DelayedTestDevices() {
 
 DelayedTestDevices::~DelayedTestDevices() {
   queue().delay(-1);
+}
+
+FullTestDevices::FullTestDevices() {
+  memory().set_limit(test_device_bytes_in_use());
+}
+
+FullTestDevices::~FullTestDevices() {
+  memory().set_limit(std::numeric_limits<std::size_t>::max());
 }
 
 std::size_t test_device_bytes_in_use() {

@@ -49,6 +49,15 @@ class DelayedTestDevices {
 /// tensors of its work only after it has notified the host that the work is complete.
 std::size_t test_device_bytes_in_use();
 
+/// While it lives, test devices have no memory beyond that in use.
+class FullTestDevices {
+ public:
+  FullTestDevices();
+  ~FullTestDevices();
+  FullTestDevices(const FullTestDevices&) = delete;
+  FullTestDevices& operator=(const FullTestDevices&) = delete;
+};
+
 /// The number of events that streams of test devices have recorded and waited for so far.
 std::size_t test_device_events();
 

@@ -1,9 +1,11 @@
 #include "troupe/actors/store/parameter_store.hpp"
 
-#include <numeric>
+#include <chrono>
+#include <memory>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/lease.hpp"
+#include "troupe/actors/store/parameter_reader.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
@@ -181,6 +183,35 @@ TEST_CASE("a copy that is behind is brought up to date when it is borrowed, and 
   auto both = store.borrow({}, {{"a", 0}, {"a", 1}}, "mirrored");
   CHECK(values(store.borrowed({"a", 1})) == std::vector<float>(4, 3.0F));
   both.end_clean();
+}
+
+TEST_CASE("a value that may come from another copy is not read while a run writes that copy") {
+  ParameterStore store(1);
+  for (int replica : {0, 1}) store.add(parameter("a", replica));
+  auto lease = store.borrow({}, {{"a", 1}}, "the writer");
+  update(store, {"a", 1}, 3.0F);
+  CHECK_THROWS_WITH(store.get("a"), Contains("'a' of replica 1 is being written by the writer"));
+  CHECK_THROWS_WITH(store.hash(), Contains("is being written by the writer"));
+  CHECK_THROWS_WITH(store.borrow({{"a", 0}}, {}, "an evaluation"), Contains("is being written by the writer"));
+  lease.end_clean();
+  CHECK(values(store.get("a")) == std::vector<float>(4, 3.0F));
+}
+
+TEST_CASE("a copy that is behind is not overwritten while a run reads it") {
+  const auto store = std::make_shared<ParameterStore>(1);
+  for (int replica : {0, 1}) store->add(parameter("a", replica));
+  auto reading = store->borrow({{"a", 0}}, {}, "an evaluation");
+  const auto before = values(store->borrowed({"a", 0}));
+  auto lease = store->borrow({}, {{"a", 1}}, "the writer");
+  update(*store, {"a", 1}, 3.0F);
+  lease.end_clean();
+  CHECK_THROWS_WITH(store->borrow({{"a", 0}}, {}, "another one"), Contains("'a' of replica 0 is being read"));
+  ParameterReader reader(store, {{"a", 0}}, std::chrono::milliseconds(0));
+  CHECK_THROWS_WITH(reader.access(), Contains("'a' of replica 0 is being read"));
+  CHECK(values(store->borrowed({"a", 0})) == before);
+  reading.end_clean();
+  CHECK_NOTHROW(reader.access());
+  CHECK(values(reader.tensors()[0]) == std::vector<float>(4, 3.0F));
 }
 
 TEST_CASE("rows of a copy count apart during a run, and together after it") {
