@@ -167,6 +167,32 @@ TEST_CASE("a record that a function cannot read is an unusable sample") {
   }
 }
 
+TEST_CASE(
+    "a record that is loaded ahead is left out after the bad label of an earlier batch, and no batch between them") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const OneDevice strategy;
+    const auto bad_label = rows_without({}, {17});
+    const auto read = [](std::int64_t row, std::span<float> to) {
+      if (row == 33) throw std::runtime_error("record 33 is damaged");
+      std::ranges::fill(to, 0.1F * static_cast<float>(row % 5));
+    };
+    const auto data = Dataset::of_rows(kSampleCount)
+                          .with_function<float>("features", {4, 3}, read)
+                          .with_field("labels", bad_label.array("labels"))
+                          .batch(kRowsOfBatch)
+                          .prefetch(3);
+    auto trainer = small_trainer(runtime, strategy);
+    const auto result = trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip});
+    INFO("seed " << seed);
+    CHECK(result.steps == kSampleCount / kRowsOfBatch - 2);
+    CHECK(result.skipped_batches == 2);
+    std::vector<std::int64_t> bad;
+    for (const auto& sample : result.skipped_samples) bad.push_back(sample.sample);
+    CHECK(bad == std::vector<std::int64_t>{17, 33});
+  }
+}
+
 TEST_CASE("all processes leave out the batch of a sample that one of them cannot use") {
   const auto address = new_address();
   const auto policy = GENERATE(InvalidSamples::skip, InvalidSamples::stop);
