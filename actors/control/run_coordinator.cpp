@@ -38,6 +38,14 @@ bool is_earlier(const Failure& failure, const Failure& than) {
   return is_of_step(failure) && is_of_step(than) && failure.step < than.step;
 }
 
+/// Returns the root cause of a run that has failed with `cause`, which may be null, and then with `later`.
+FailurePtr root_cause(const FailurePtr& cause, const FailurePtr& later) {
+  if (!cause) return later;
+  auto root = is_earlier(*later, *cause) ? *later : *cause;
+  root.others_failed = cause->others_failed || (is_of_step(*later) && later->replica != cause->replica);
+  return std::make_shared<const Failure>(std::move(root));
+}
+
 }  // namespace
 
 int RunCoordinator::add(Part part) {
@@ -239,7 +247,7 @@ void RunCoordinator::paused(int part, std::uint64_t run, std::int64_t next_step)
 void RunCoordinator::failed(const FailurePtr& failure) {
   const Handling handling(*this);
   if (!outcome_.running()) return;
-  if (!failure_ || is_earlier(*failure, *failure_)) failure_ = failure;
+  failure_ = root_cause(failure_, failure);
   outcome_.note(failure_);
   pause_sources();
 }
