@@ -1,5 +1,7 @@
 // Fits of several processes on data with samples that cannot be used.
 
+#include <future>
+
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/strategies/training/invalid_samples.hpp"
@@ -76,4 +78,34 @@ TEST_CASE("the row of a record that cannot be read is unknown if each process ha
   });
   CHECK(ends == Ends(2));
   for (const auto& skipped : rows) CHECK(skipped == std::vector{InvalidSample::kUnknown});
+}
+
+TEST_CASE("an exception of on_step in one process after a bad sample ends the fit in all, with its text") {
+  const auto address = new_address();
+  const auto policy = GENERATE(InvalidSamples::skip, InvalidSamples::stop);
+  std::vector<std::string> texts(2);
+  std::promise<void> first_is_over;
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 2});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    FitOptions options{.on_invalid_sample = policy};
+    if (rank == 1) options.on_step = [](const StepMetrics&) { throw std::runtime_error("the disk is full"); };
+    try {
+      trainer.fit(rows_without({}, {13}), options);
+    } catch (const std::exception& error) {
+      texts[static_cast<std::size_t>(rank)] = error.what();
+    }
+    // The process of the exception goes on, so its end is no reason for the other one to end.
+    if (rank == 0) first_is_over.set_value();
+    if (rank == 1) CHECK(first_is_over.get_future().wait_for(patience()) == std::future_status::ready);
+    // The next fit leaves out the batch.
+    CHECK(skipped_rows(trainer.fit(rows_without({}, {13}), {.on_invalid_sample = InvalidSamples::skip})) ==
+          std::vector<std::int64_t>{13});
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  CHECK(texts[1] == "the disk is full");
+  CHECK_THAT(texts[0], Contains("process 1 has thrown: the disk is full"));
 }

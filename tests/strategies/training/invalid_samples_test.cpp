@@ -1,5 +1,6 @@
 // Fits on data with samples that cannot be used.
 
+#include <cmath>
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
@@ -154,4 +155,70 @@ TEST_CASE("strategies whose replicas train apart cannot leave samples out") {
   CHECK_THROWS_WITH(trainer.fit(rows_without({}, {13}), {.on_invalid_sample = InvalidSamples::skip}),
                     Contains("[trainer] this strategy cannot leave out samples"));
   CHECK_THROWS_AS(trainer.fit(rows_without({}, {13})), InvalidSample);
+}
+
+TEST_CASE("a loss that is not finite ends the fit although a record that is loaded ahead cannot be read") {
+  const auto read = [](std::int64_t row, std::span<float> to) {
+    if (row == 33) throw std::runtime_error("record 33 is damaged");
+    std::ranges::fill(to, row >= 16 && row < 24 ? std::nanf("") : 0.5F);
+  };
+  const auto data = Dataset::of_rows(kSampleCount)
+                        .with_function<float>("features", {4, 3}, read)
+                        .with_field("labels", rows_without({}).array("labels"))
+                        .batch(kRowsOfBatch)
+                        .prefetch(3);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const OneDevice strategy;
+    auto trainer = small_trainer(runtime, strategy);
+    CHECK_THROWS_WITH(trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip}),
+                      Contains("[loss] is not finite: nan (op loss, step 2"));
+    // The record is still ahead.
+    const auto rest =
+        trainer.fit(data, {.on_non_finite_loss = NonFiniteLoss::skip, .on_invalid_sample = InvalidSamples::skip});
+    CHECK(skipped_rows(rest) == std::vector<std::int64_t>{33});
+  }
+}
+
+TEST_CASE("an exception of on_step after a bad sample leaves the batch of the sample to the next fit") {
+  auto runtime = scheduled_runtime(3, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(runtime, strategy);
+  const auto data = rows_without({}, {13});
+  const auto on_step = [](const StepMetrics&) { throw std::runtime_error("the disk is full"); };
+  CHECK_THROWS_WITH(trainer.fit(data, {.on_step = on_step, .on_invalid_sample = InvalidSamples::skip}),
+                    Contains("the disk is full"));
+  CHECK(trainer.steps() == 1);
+  const auto rest = trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip});
+  CHECK(rest.steps == kSampleCount / kRowsOfBatch - 2);
+  CHECK(skipped_rows(rest) == std::vector<std::int64_t>{13});
+}
+
+TEST_CASE("the staleness of a fit is counted to the end if its last batch is left out") {
+  auto runtime = scheduled_runtime(3, 3);
+  const ParameterServer servers(places_of(cpu_devices(2)), places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
+  auto trainer = small_trainer(runtime, servers);
+  const auto result = trainer.fit(rows_without({}, {kSampleCount - 1}), {.on_invalid_sample = InvalidSamples::skip});
+  REQUIRE(result.skipped_batches == 1);
+  auto gradients = result.staleness.dropped;
+  for (const auto& applied : result.staleness.applied) gradients += applied.second;
+  CHECK(gradients == result.steps - 1);
+}
+
+TEST_CASE("a fit whose actors cannot be spawned anew after a bad sample is over, also for on_progress") {
+  auto runtime = scheduled_runtime(3, 2);
+  const OneDevice strategy;
+  bool fails = false;
+  const auto model = [&fails, model = small_spec().model](const Inputs& inputs) {
+    if (fails) throw Error("model", "cannot be made again");
+    return model(inputs);
+  };
+  Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{});
+  const auto run = trainer.start(rows_without({}, {13}), {.on_step = [&](const StepMetrics&) { fails = true; },
+                                                          .on_invalid_sample = InvalidSamples::skip});
+  CHECK_THROWS_WITH(run->wait(), Contains("cannot be made again"));
+  int calls = 0;
+  run->on_progress([&] { ++calls; });
+  CHECK(calls == 1);
+  CHECK(run->advance());
 }
