@@ -211,7 +211,7 @@ class Splitter {
   /// failed, so that the states change if the servers apply the step. Any other worker decides for itself.
   Value states_change() const {
     const auto is_finite = step_is_finite(magnitude_);
-    if (!shares_steps_ || !spec_.check_finite) return is_finite;
+    if (!shares_steps_) return is_finite;
     return is_skipped(all_reduce(is_skipped(is_finite)));
   }
 

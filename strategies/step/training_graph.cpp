@@ -252,17 +252,20 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
   if (reduced.gradients.size() != replica.gradients.size())
     throw Error("strategy", "reduces " + std::to_string(replica.gradients.size()) + " gradients to " +
                                 std::to_string(reduced.gradients.size()) + ", not to as many");
-  Value apply_if = builder.constant(Tensor::scalar(1.0F));
+  auto apply_if = builder.constant(Tensor::scalar(1.0F));
+  // Buffers and the states of a hook do not depend on the loss. They wait for the magnitude, because a step that fails
+  // on any replica must not change them. An update waits for its gradient.
+  auto apply_states_if = control_dependency(apply_if, reduced.magnitude);
   if (spec.check_finite) {
     expect_all_checked(builder.graph(), reduced.magnitude, replica.gradients);
-    apply_if = step_is_finite(reduced.magnitude);
+    apply_if = apply_states_if = step_is_finite(reduced.magnitude);
   }
   Value batch_weight;
   if (builder.graph().has_output(names::kBatchWeight))
     batch_weight = builder.value(builder.graph().output(names::kBatchWeight));
   spec.optimizer.apply(replica.parameters, reduced.gradients, builder.batch_info(), apply_if, batch_weight);
-  if (states != nullptr) set_states(*states, apply_if);
-  assign_next_values(builder, apply_if);
+  if (states != nullptr) set_states(*states, apply_states_if);
+  assign_next_values(builder, apply_states_if);
   // The decision is 1 if the step is applied, else 1 / sqrt(0), which is infinite.
   const auto own_magnitude = spec.check_finite ? reduced.own_magnitude : replica.loss_check;
   builder.output(names::kMagnitude, own_magnitude.valid() ? own_magnitude : rsqrt(apply_if));
