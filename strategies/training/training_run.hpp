@@ -52,8 +52,10 @@ struct FitOptions {
   /// A step whose loss or gradients are not finite makes no update, unless TrainerOptions::check_finite is false. With
   /// `stop` it ends the fit with an Error, though a few later steps may still be made; with `skip` the fit continues.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
-  /// With `skip`, the fit plans and spawns its actors anew after the batch of the sample, and needs a strategy whose
-  /// parameters are whole after a failed step. Throws Error together with `record` or `replay`.
+  /// With `skip`, the fit plans and spawns its actors anew after the batch of the sample. fit() refuses `skip` by Error
+  /// together with `record` or `replay`, and for strategies whose parameters may not be whole after a failed step:
+  /// those with replicas on devices other than cores, those whose replicas train apart
+  /// (Strategy::decides_by_replica()), such as LocalSgd, and those with expendable processes.
   InvalidSamples on_invalid_sample = InvalidSamples::stop;
   /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards that
   /// depend on the order of messages; see Recording. Empty: no file. Nothing is written if the fit fails.

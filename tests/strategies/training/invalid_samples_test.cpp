@@ -4,6 +4,7 @@
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/nn/normalization.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/strategies/training/invalid_samples.hpp"
@@ -221,4 +222,44 @@ TEST_CASE("a fit whose actors cannot be spawned anew after a bad sample is over,
   run->on_progress([&] { ++calls; });
   CHECK(calls == 1);
   CHECK(run->advance());
+}
+
+TEST_CASE("a function of the data set that runs out of memory fails the fit, and leaves no batch out") {
+  auto runtime = scheduled_runtime(3, 2);
+  const OneDevice strategy;
+  const auto read = [](std::int64_t row, std::span<float> to) {
+    if (row == 13) throw OutOfMemory("allocator", "out of memory");
+    std::ranges::fill(to, 0.5F);
+  };
+  const auto data = Dataset::of_rows(kSampleCount)
+                        .with_function<float>("features", {4, 3}, read)
+                        .with_field("labels", rows_without({}).array("labels"))
+                        .batch(kRowsOfBatch);
+  auto trainer = small_trainer(runtime, strategy);
+  CHECK_THROWS_WITH(trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip}),
+                    Contains("[allocator] out of memory"));
+}
+
+TEST_CASE("a bad label changes no buffer of any replica, also if finiteness is not checked") {
+  const Model model = Sequential{Flatten{}, BatchNorm{}, Dense{2}};
+  for (const int replicas : {1, 2})
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      auto runtime = scheduled_runtime(seed, 2);
+      const Mirrored strategy(cpu_devices(replicas));
+      const TrainerOptions options{.seed = 3, .grain = Grain::per_op, .check_finite = false};
+      Trainer expected(runtime, strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, options);
+      expected.fit(rows_without(batch_of(13)));
+      Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, options);
+      const auto result = trainer.fit(rows_without({}, {13}), {.on_invalid_sample = InvalidSamples::skip});
+      CHECK(result.skipped_batches == 1);
+      CHECK(trainer.parameters().hash() == expected.parameters().hash());
+    }
+}
+
+TEST_CASE("a fit on a device with memory of its own cannot leave samples out") {
+  auto runtime = scheduled_runtime(3, 2);
+  const OneDevice strategy(Device{DeviceType::test, 0});
+  auto trainer = small_trainer(runtime, strategy);
+  CHECK_THROWS_WITH(trainer.fit(rows_without({}), {.on_invalid_sample = InvalidSamples::skip}),
+                    Contains("[trainer] a fit on test:0 cannot leave out samples"));
 }
