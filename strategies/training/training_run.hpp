@@ -77,7 +77,7 @@ struct TrainingHooks {
   /// failed or was given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
   /// Called in every process after a run that a sample has failed, with the text of the exception of a callback in this
-  /// process, or an empty text. Returns the text of the first process that has one, or an empty text.
+  /// process, or an empty text. Returns the text of the lowest rank that has one, or an empty text.
   std::function<std::string(const std::string& error)> agree_on_error = {};
   /// Called after a failed run of a fit that goes on: returns a new plan and log.
   std::function<KeptTraining::Training()> respawn = {};
