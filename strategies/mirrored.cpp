@@ -74,7 +74,8 @@ class Reducer {
     }
     std::vector<Value> own{loss_check};
     own.insert(own.end(), gradients.begin(), gradients.end());
-    reduced.front() = all_reduce(check_finite_ ? largest(own) : loss_check);
+    // The all_reduce works in place, and the sink reads the loss check.
+    reduced.front() = all_reduce(check_finite_ ? largest(own) : at_least(loss_check, 1.0));
     if (check_finite_) reduced.front() = largest_magnitude(reduced);
     if (options_.atomic_steps) reduced = behind_barrier(reduced, reduced);
     return {reduced.front(), {}, {reduced.begin() + 1, reduced.end()}};
