@@ -72,32 +72,28 @@ class Reducer {
       const auto sums = options_.hook->sum(buckets[i], {name, next_states_, replicas_});
       reduced.insert(reduced.end(), sums.begin(), sums.end());
     }
-    if (check_finite_) {
-      std::vector<Value> own{loss_check};
-      own.insert(own.end(), gradients.begin(), gradients.end());
-      reduced.front() = all_reduce(largest(own));
-      reduced.front() = largest_magnitude(reduced);
-    }
+    std::vector<Value> own{loss_check};
+    own.insert(own.end(), gradients.begin(), gradients.end());
+    // The all_reduce works in place, and the sink reads the loss check.
+    reduced.front() = all_reduce(check_finite_ ? largest(own) : at_least(loss_check, 1.0));
+    if (check_finite_) reduced.front() = largest_magnitude(reduced);
     if (options_.atomic_steps) reduced = behind_barrier(reduced, reduced);
     return {reduced.front(), {}, {reduced.begin() + 1, reduced.end()}};
   }
 
-  /// Sums the gradients of the replicas in buckets. Every bucket carries the largest magnitude so far. It is computed
-  /// before the bucket is packed, while the gradients are in the cache.
+  /// Sums the gradients of the replicas in buckets. Every bucket carries the largest magnitude so far, or the loss
+  /// check if gradients are not checked. The magnitude is computed before the bucket is packed, while the gradients are
+  /// in the cache.
   ReducedGradients in_buckets(Value loss_check, std::span<const Value> gradients) const {
     auto own = loss_check, sum = loss_check;
     std::vector<Value> reduced, sums;
     for (auto& bucket : fill_buckets(gradients, options_)) {
-      if (check_finite_) {
-        bucket.push_back(own);
-        bucket.back() = own = largest(bucket);
-      }
+      bucket.push_back(own);
+      if (check_finite_) bucket.back() = own = largest(bucket);
       sums.push_back(all_reduce(pack(bucket)));
       auto of_bucket = unpacked(sums.back(), bucket);
-      if (check_finite_) {
-        sum = of_bucket.back();
-        of_bucket.pop_back();
-      }
+      sum = of_bucket.back();
+      of_bucket.pop_back();
       reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
     }
     if (!options_.atomic_steps) return {sum, own, reduced};

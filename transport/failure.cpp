@@ -19,12 +19,19 @@ void write(ByteWriter& writer, const Failure& failure, int depth) {
   writer.put(static_cast<std::uint8_t>(failure.kind));
   writer.put(failure.row);
   writer.put(failure.sample);
+  writer.put(static_cast<std::uint8_t>(failure.others_failed ? 1 : 0));
   writer.put_text(failure.actor, kNameLimit);
   writer.put_text(failure.op, kNameLimit);
   writer.put_text(failure.what, kTextLimit);
   const bool more = failure.cause && depth < kCauseLimit;
   writer.put(static_cast<std::uint8_t>(more ? 1 : 0));
   if (more) write(writer, *failure.cause, depth + 1);
+}
+
+bool read_flag(ByteReader& reader) {
+  const auto flag = reader.get<std::uint8_t>();
+  if (flag > 1) throw Error("failure", "flag " + std::to_string(flag) + " is neither 0 nor 1");
+  return flag == 1;
 }
 
 FailurePtr read(ByteReader& reader, int depth) {
@@ -39,12 +46,11 @@ FailurePtr read(ByteReader& reader, int depth) {
   failure->kind = static_cast<FailureKind>(kind);
   failure->row = reader.get<std::int64_t>();
   failure->sample = reader.get<std::int64_t>();
+  failure->others_failed = read_flag(reader);
   failure->actor = reader.get_text(kNameLimit);
   failure->op = reader.get_text(kNameLimit);
   failure->what = reader.get_text(kTextLimit);
-  const auto more = reader.get<std::uint8_t>();
-  if (more > 1) throw Error("failure", "flag " + std::to_string(more) + " is neither 0 nor 1");
-  if (more == 1) failure->cause = read(reader, depth + 1);
+  if (read_flag(reader)) failure->cause = read(reader, depth + 1);
   return failure;
 }
 

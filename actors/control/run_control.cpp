@@ -16,7 +16,7 @@ void RunOutcome::begin() {
 
 void RunOutcome::note(const FailurePtr& failure) {
   std::lock_guard lock(mutex_);
-  if (end_.phase == RunPhase::running && !end_.failure) end_.failure = failure;
+  if (end_.phase == RunPhase::running) end_.failure = failure;
 }
 
 bool RunOutcome::end(const RunEnd& end) {

@@ -27,7 +27,7 @@ class RunOutcome {
   /// Begins a run. Throws Error if a run is in progress, if an earlier run has failed, or if further runs are
   /// forbidden.
   void begin();
-  /// Notes the failure with which the run in progress will end. Keeps an earlier failure. Does nothing if no run is in
+  /// Notes the failure with which the run in progress will end as far as is known. Does nothing if no run is in
   /// progress.
   void note(const FailurePtr& failure);
   /// Ends the run in progress with this outcome and returns true. After close() returns false and does not end the run.
@@ -70,8 +70,9 @@ class RunOutcome {
 using RunOrder = std::variant<PrepareRun, StartSources, PauseSources, RunUntil, AbortRun>;
 
 /// Controls the runs of a plan. A plan has a part for each process, and each part has a supervisor. All parts are
-/// prepared before the sources of any part start, a stop or a failed step ends all sources at the same step, and the
-/// first failure is the root cause for all parts.
+/// prepared before the sources of any part start, and a stop or a failed step ends all sources at the same step. The
+/// failure that is reported first is the root cause for all parts. The failure of an earlier step, which may be
+/// reported later because loaders run ahead, takes its place while the run drains.
 ///
 /// A run control has no handles to actors: a part joins with a function that posts orders to its supervisor, and the
 /// supervisor calls the run control to report. Thread-safe.
@@ -130,7 +131,7 @@ class RunControl {
   virtual void paused(int part, std::uint64_t run, std::int64_t next_step) = 0;
   virtual void finished(int part) = 0;
   /// Reports that a step has failed. The sources of all parts end at the same step, and the run ends when all actors
-  /// have finished it.
+  /// have finished it, with the failure of the earliest step.
   virtual void failed(const FailurePtr& failure) = 0;
 
  protected:

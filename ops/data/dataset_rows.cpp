@@ -1,4 +1,5 @@
 #include <cstring>
+#include <new>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
@@ -11,11 +12,14 @@ namespace troupe {
 
 namespace {
 
-/// Calls a function that writes a row of a field. Throws InvalidSample with the text of the function's exception.
+/// Calls a function that writes a row of a field. Throws InvalidSample with the text of the function's exception,
+/// which is passed on if memory has run out.
 void write_row(const auto& write, std::int64_t sample, const std::string& field) {
   try {
     write();
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception& error) {
     throw InvalidSample("dataset", "row " + std::to_string(sample) + " has no '" + field + "': " + error.what(),

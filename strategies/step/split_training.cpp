@@ -183,10 +183,7 @@ class Splitter {
 
   /// Returns the flag by which the states of a hook change. Workers that decide together exchange whether they have
   /// failed, so that the states change if the servers apply the step.
-  Value states_change() const {
-    const bool exchange = decides_together_ && spec_.check_finite;
-    return is_skipped(exchange ? all_reduce(scale(failed_, 1.0)) : failed_);
-  }
+  Value states_change() const { return is_skipped(decides_together_ ? all_reduce(scale(failed_, 1.0)) : failed_); }
 
   /// Returns the first element of what a worker sends with a hook: 0 if the magnitude of the replica is finite, else 1,
   /// because any dtype has these numbers.

@@ -137,11 +137,23 @@ Value magnitude_of_all(Value loss_check, std::span<const Value> gradients, doubl
 
 /// Throws Error unless `magnitude` depends on all gradients: it decides whether they are finite.
 void expect_all_checked(const Graph& graph, Value magnitude, std::span<const Value> gradient_of) {
-  if (!magnitude.valid()) throw Error("strategy", "returns no magnitude for its decision");
   const auto checked = dependencies_of(graph, magnitude.id());
   for (const auto& gradient : gradient_of)
     if (!checked[gradient.id()])
       throw Error("strategy", "the magnitude by which it decides must depend on all gradients");
+}
+
+/// Throws Error unless `reduced` has as many gradients as the replica and, if `check_finite`, the magnitudes of all of
+/// them.
+void expect_reduced(const Graph& graph, const ReducedGradients& reduced, std::span<const Value> gradient_of,
+                    bool check_finite) {
+  if (reduced.gradients.size() != gradient_of.size())
+    throw Error("strategy", "reduces " + std::to_string(gradient_of.size()) + " gradients to " +
+                                std::to_string(reduced.gradients.size()) + ", not to as many");
+  if (!reduced.magnitude.valid()) throw Error("strategy", "returns no magnitude for its decision");
+  if (!check_finite) return;
+  expect_all_checked(graph, reduced.magnitude, gradient_of);
+  if (reduced.own_magnitude.valid()) expect_all_checked(graph, reduced.own_magnitude, gradient_of);
 }
 
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
@@ -250,22 +262,18 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training, replicas));
   const auto replica = add_gradients(builder, spec);
   const auto reduced = reduce(replica.loss_check, replica.gradients);
-  if (reduced.gradients.size() != replica.gradients.size())
-    throw Error("strategy", "reduces " + std::to_string(replica.gradients.size()) + " gradients to " +
-                                std::to_string(reduced.gradients.size()) + ", not to as many");
-  Value apply_if = builder.constant(Tensor::scalar(1.0F));
-  if (spec.check_finite) {
-    for (const auto& magnitude :
-         {reduced.magnitude, reduced.own_magnitude.valid() ? reduced.own_magnitude : reduced.magnitude})
-      expect_all_checked(builder.graph(), magnitude, replica.gradients);
-    apply_if = step_is_finite(reduced.magnitude);
-  }
+  expect_reduced(builder.graph(), reduced, replica.gradients, spec.check_finite);
+  auto apply_if = builder.constant(Tensor::scalar(1.0F));
+  // Buffers and the states of a hook do not depend on the loss. They wait for the magnitude, because a step that fails
+  // on any replica must not change them. An update waits for its gradient.
+  auto apply_states_if = control_dependency(apply_if, reduced.magnitude);
+  if (spec.check_finite) apply_if = apply_states_if = step_is_finite(reduced.magnitude);
   Value batch_weight;
   if (builder.graph().has_output(names::kBatchWeight))
     batch_weight = builder.value(builder.graph().output(names::kBatchWeight));
   spec.optimizer.apply(replica.parameters, reduced.gradients, builder.batch_info(), apply_if, batch_weight);
-  if (states != nullptr) set_states(*states, apply_if);
-  assign_next_values(builder, apply_if);
+  if (states != nullptr) set_states(*states, apply_states_if);
+  assign_next_values(builder, apply_states_if);
   // The decision is 1 if the step is applied, else 1 / sqrt(0), which is infinite.
   const auto own_magnitude = spec.check_finite ? reduced.own_magnitude : replica.loss_check;
   builder.output(names::kMagnitude, own_magnitude.valid() ? own_magnitude : rsqrt(apply_if));

@@ -123,7 +123,8 @@ Value is_skipped(Value apply_if);
 
 /// The gradients of all replicas, equal on all of them.
 struct ReducedGradients {
-  /// The number that step_is_finite() compares: the sum over the replicas of their magnitudes.
+  /// The number that step_is_finite() compares: the sum over the replicas of their magnitudes. If
+  /// TrainingSpec::check_finite is false, it need not depend on the gradients.
   Value magnitude;
   /// The magnitude of this replica, if `magnitude` is the sum of this value over the replicas. The sink then reports it
   /// without waiting for the sum. If invalid, the sink reports the decision: it must be invalid if only some replicas

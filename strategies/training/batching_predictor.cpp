@@ -58,6 +58,18 @@ struct BatchingPredictor::Shared {
   /// The first actor's predictor. Callers use only fields() and rows_of(), which are thread-safe.
   std::shared_ptr<const Predictor> fields;
 
+  /// Lets the actors quit once they have answered all requests.
+  void close() {
+    std::vector<caf::actor> closed_actors;
+    {
+      std::lock_guard lock(mutex);
+      closed = true;
+      // The actors hold this object. If it held the actors any longer, neither would ever be destroyed.
+      closed_actors.swap(actors);
+    }
+    for (const auto& actor : closed_actors) post(actor, caf::flush_atom_v);
+  }
+
   /// Removes and returns the oldest requests that have at most most_rows rows together, at least one. Returns none
   /// while the queue has fewer rows, unless the oldest request has waited for longest_wait, which `overdue` says, or
   /// the predictor is closed.
@@ -122,6 +134,16 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
   for (int i = 0; i < options.actors; ++i) predictors.push_back(std::make_shared<Predictor>(trainer, fields, of_actor));
   predictors[0]->expect_output(options.output);
   shared_->fields = predictors[0];
+  try {
+    spawn_actors(predictors);
+  } catch (...) {
+    // No destructor runs for the actors that have been spawned.
+    shared_->close();
+    throw;
+  }
+}
+
+void BatchingPredictor::spawn_actors(const std::vector<std::shared_ptr<Predictor>>& predictors) {
   // The message tick says that the queue has the rows of a batch. The message flush says that the oldest request has
   // waited for longest_wait, or that the predictor is closed.
   // Each actor has a thread of its own, since a prediction may wait for a step boundary of a fit, whose actors need the
@@ -145,14 +167,7 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
 }
 
 BatchingPredictor::~BatchingPredictor() {
-  std::vector<caf::actor> actors;
-  {
-    std::lock_guard lock(shared_->mutex);
-    shared_->closed = true;
-    // The actors hold the shared state. If the state held the actors any longer, neither would ever be destroyed.
-    actors.swap(shared_->actors);
-  }
-  for (const auto& actor : actors) post(actor, caf::flush_atom_v);
+  shared_->close();
 }
 
 std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <vector>
 
 #include "troupe/strategies/training/predictor.hpp"
 
@@ -15,18 +16,18 @@ struct BatchingOptions {
   std::chrono::microseconds longest_wait{1'000};
   /// The name of the predicted output. Empty: the only output of the model.
   std::string output = {};
-  /// Number of actors that predict. Each actor has its own kernels.
+  /// Number of actors that predict, at most 1,024. Each actor has its own kernels and its own thread.
   int actors = 1;
 };
 
-/// Predicts for many threads. Actors of the runtime predict requests that arrive at about the same time in one batch.
-/// Reads the parameters like a Predictor, and may outlive the trainer. Thread-safe.
+/// Predicts for many threads. Actors with threads of their own predict requests that arrive at about the same time in
+/// one batch. Reads the parameters like a Predictor, and may outlive the trainer. Thread-safe.
 class BatchingPredictor {
  public:
   using Arrays = Predictor::Arrays;
 
-  /// `fields` describe the rows of the calls; see Predictor. Throws Error if an option is out of range, or the model
-  /// has no output of the name `options.output`.
+  /// `fields` describe the rows of the calls; see Predictor. Throws Error if an option is out of range, the model
+  /// has no output of the name `options.output`, or no thread can be made for an actor.
   BatchingPredictor(const Runtime& runtime, const Trainer& trainer, const std::vector<Field>& fields,
                     BatchingOptions options = {});
   /// Does not wait for open requests. The actors still answer them.
@@ -45,6 +46,8 @@ class BatchingPredictor {
 
  private:
   struct Shared;
+  void spawn_actors(const std::vector<std::shared_ptr<Predictor>>& predictors);
+
   Runtime runtime_;
   std::shared_ptr<Shared> shared_;
 };

@@ -29,6 +29,7 @@ EpochRows epoch_of_data(const Dataset& data, bool has_known_end, const TrainingS
                  data.layout().hash()};
   rows.identity = [data, seed = spec.seed] { return identity_of(data, seed); };
   rows.shares_steps = strategy.shares_steps();
+  rows.has_own_samples = !data.layout().whole();
   rows.steps_of_update = spec.optimizer.accumulated_steps();
   if (has_known_end && data.layout().whole())
     rows.sample_at = [data, seed = spec.seed, parts = rows.shares_steps ? strategy.num_replicas_in_sync() : 1](

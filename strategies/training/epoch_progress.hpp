@@ -23,6 +23,8 @@ struct EpochRows {
   std::function<std::int64_t()> identity = [] { return std::int64_t{0}; };
   std::int64_t steps_of_update = 1;  ///< see Optimizer::accumulating()
   bool shares_steps = true;          ///< see Strategy::shares_steps()
+  /// Each process has samples of its own, so the row of a sample in its process is no row of the data set.
+  bool has_own_samples = false;
   /// Returns the row of the data set that is row `row` of a replica's part of a batch, or InvalidSample::kUnknown.
   using SampleAt = std::function<std::int64_t(const TrainingPosition& batch, int replica, std::int64_t row)>;
   SampleAt sample_at = [](const TrainingPosition&, int, std::int64_t) { return InvalidSample::kUnknown; };
@@ -71,6 +73,7 @@ class EpochProgress {
   /// The last steps whose gradients no update has used yet; see FitResult::accumulated_steps.
   std::int64_t accumulated_steps() const { return position_.step % data_.steps_of_update; }
   bool shares_steps() const { return data_.shares_steps; }
+  bool has_own_samples() const { return data_.has_own_samples; }
   /// The row of the data set that is row `row` of a replica's part of the batch of step `step` of the run, or
   /// InvalidSample::kUnknown.
   std::int64_t sample_at(std::int64_t step, int replica, std::int64_t row) const;

@@ -1,7 +1,9 @@
 #include "troupe/strategies/training/option_checks.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include "troupe/actors/plan/place.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/training_run.hpp"
@@ -25,6 +27,12 @@ void check_fit_options(const FitOptions& options, const Strategy& strategy) {
     throw Error("trainer",
                 "this strategy cannot leave out samples (FitOptions::on_invalid_sample): its replicas train apart, or "
                 "its processes are expendable");
+  const auto on_device =
+      std::ranges::find_if_not(strategy.places(), [](const Place& place) { return is_host(place.device); });
+  if (options.on_invalid_sample == InvalidSamples::skip && on_device != strategy.places().end())
+    throw Error("trainer", "a fit on " + to_string(on_device->device) +
+                               " cannot leave out samples (FitOptions::on_invalid_sample): a bad sample breaks the "
+                               "parameters in the device's memory");
   if (options.on_invalid_sample == InvalidSamples::skip && !(options.record.empty() && options.replay.empty()))
     throw Error("trainer",
                 "a fit that is recorded or replayed cannot leave out samples (FitOptions::on_invalid_sample)");

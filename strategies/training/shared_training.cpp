@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
+#include <span>
 
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
@@ -104,6 +106,16 @@ void SharedTraining::end_run(const Plan& trained, Recording* record) {
   if (is_expendable()) return;
   spread_held_values(holders(), holder_ranks_, trained, *stores_.front(), limit_);
   if (record != nullptr) gather_recording(holders(), *record, limit_);
+}
+
+std::string SharedTraining::first_error(const std::string& error) {
+  if (!has_others()) return error;
+  const auto failed = gathered_numbers(holders(), {error.empty() ? 0 : 1}, limit_);
+  const auto first = static_cast<int>(std::ranges::find(failed, 1) - failed.begin());
+  if (first == std::ssize(failed)) return {};
+  const auto text = broadcast_bytes(holders(), std::as_bytes(std::span(error)), first, limit_);
+  return "[plan] the program of process " + std::to_string(holder_ranks_[static_cast<std::size_t>(first)]) +
+         " has thrown: " + std::string(reinterpret_cast<const char*>(text.raw()), text.bytes());
 }
 
 std::int64_t SharedTraining::sum(std::int64_t number) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/store/parameter_store.hpp"
@@ -38,7 +39,7 @@ class SharedTraining {
   /// Returns true if this process is expendable: the other processes continue without it if it is lost.
   bool is_expendable() const;
 
-  // The next four functions are collective: all holders must call them, in the same order.
+  // The next functions up to sum() are collective: all holders must call them, in the same order.
 
   /// Returns the data set on which the job trains: `data` in a job of one process, and if every process has all
   /// samples. If each process has samples of its own (DataSharding::file or off), returns a data set of the samples of
@@ -50,10 +51,12 @@ class SharedTraining {
   /// positions of all holders to the newest of any of them; see adopt_newest_values(). In a job of one process, sets
   /// the stores of all parts to the newest values in any of them.
   void agree_on_values();
-  /// Must be called after a successful run of the plan `trained`. Copies values that only some processes (or parts)
-  /// have updated, such as those of shards, to all holders (or parts). If `record` is not null, adds the recorded run
-  /// of all holders to the recording of rank 0.
+  /// Must be called after a run of the plan `trained` that has succeeded, or that only a sample has failed. Copies
+  /// values that only some processes (or parts) have updated, such as those of shards, to all holders (or parts). If
+  /// `record` is not null, adds the recorded run of all holders to the recording of rank 0.
   void end_run(const Plan& trained, Recording* record);
+  /// Returns the text of the first holder that passes one, with the number of its process; empty if none does.
+  std::string first_error(const std::string& error);
   /// Completes the tensor `rows` in all holders. Each row must be written by at most one holder and be zero in all
   /// others.
   void gather_rows(const Tensor& rows);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -176,6 +177,57 @@ void expect_whole(const std::vector<std::int64_t>& numbers, std::span<const int>
                     names);
 }
 
+/// A value that some ranks of a group lack after a run.
+struct SpreadValue {
+  std::string name;
+  TensorInfo info;
+  /// The ranks that have rows of the value, with these rows; without rows, the whole value.
+  std::vector<std::pair<int, std::optional<RowRange>>> parts;
+  std::set<int> ranks_with_all;
+};
+
+/// Returns, in the same order on all ranks, the values that actors or ops of `plan` have updated in some processes
+/// only.
+std::vector<SpreadValue> values_to_spread(const Plan& plan, std::span<const int> processes) {
+  std::vector<SpreadValue> values;
+  const auto add = [&](const std::string& name) -> SpreadValue& {
+    const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref.name == name; });
+    return values.emplace_back(SpreadValue{name, parameter->info, {}, {}});
+  };
+  for (const auto& [name, held] : holders_in(plan)) {
+    auto& value = add(name);
+    for (const auto& [process, rows] : held) value.parts.emplace_back(rank_of(process, processes, name), rows);
+    const auto first = value.parts.front().first;
+    if (std::ranges::all_of(value.parts, [first](const auto& part) { return part.first == first; }))
+      value.ranks_with_all.insert(first);
+  }
+  for (const auto& [name, updaters] : updaters_in(plan)) {
+    if (std::ranges::all_of(processes, [&all = updaters](int process) { return all.contains(process); })) continue;
+    auto& value = add(name);
+    for (const auto process : updaters) value.ranks_with_all.insert(rank_of(process, processes, name));
+    value.parts.emplace_back(*value.ranks_with_all.begin(), std::nullopt);
+  }
+  return values;
+}
+
+/// Throws Error on all ranks, with the name of the first value and its process, if the rank that must send a value does
+/// not have it, or has a broken copy.
+void expect_held(Communicator& group, std::span<const int> processes, const std::vector<SpreadValue>& values,
+                 const ParameterStore& store, std::chrono::milliseconds limit) {
+  const auto is_missing = [&](const SpreadValue& value) {
+    const auto sends = [&](const auto& part) { return part.first == group.rank(); };
+    return std::ranges::any_of(value.parts, sends) && !store.newest_updates(value.name);
+  };
+  const auto missing = std::ranges::find_if(values, is_missing) - values.begin();
+  const auto first_missing = gathered_numbers(group, {missing}, limit);
+  const auto rank = std::ranges::min_element(first_missing) - first_missing.begin();
+  const auto index = static_cast<std::size_t>(first_missing[static_cast<std::size_t>(rank)]);
+  if (index == values.size()) return;
+  throw Error("trainer", "'" + values[index].name + "' should be in process " +
+                             std::to_string(processes[static_cast<std::size_t>(rank)]) +
+                             ", but is not, or is half-written");
+}
+
 /// Copies the rows of `version` from rank `root` to all ranks; without `rows`, all rows. Raises the number of updates
 /// of `version` to that of the root if it is lower.
 void spread_part(Communicator& group, int root, const std::optional<RowRange>& rows, ParameterStore::Version& version,
@@ -211,31 +263,15 @@ void adopt_newest_values(Communicator& group, std::span<const int> processes, Pa
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit) {
   if (group.size() == 1) return;
+  const auto values = values_to_spread(plan, processes);
+  if (values.empty()) return;
+  expect_held(group, processes, values, store, limit);
   ParameterStore::NamedVersions newer;
-  for (const auto& [name, parts] : holders_in(plan)) {
-    const ParameterRef ref{name, 0};
-    const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ref; });
-    const auto& info = parameter->info;
-    auto version = store.newest(name).value_or(ParameterStore::Version{0, Tensor(info.shape, info.dtype)});
-    bool has_all = true;
-    for (const auto& [process, rows] : parts) {
-      const auto root = rank_of(process, processes, name);
-      has_all = has_all && group.rank() == root;
-      if (group.rank() == root && !store.newest_updates(name))
-        throw Error("trainer", "'" + name + "' should be here, but is not, or not whole");
-      spread_part(group, root, rows, version, limit);
-    }
-    if (!has_all) newer.emplace_back(name, std::move(version));
-  }
-  for (const auto& entry : updaters_in(plan)) {
-    const auto& name = entry.first;
-    const auto updates = [&updaters = entry.second](int process) { return updaters.contains(process); };
-    if (std::ranges::all_of(processes, updates)) continue;
-    const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref.name == name; });
-    const auto& info = parameter->info;
-    auto version = store.newest(name).value_or(ParameterStore::Version{0, Tensor(info.shape, info.dtype)});
-    spread_part(group, rank_of(*entry.second.begin(), processes, name), {}, version, limit);
-    if (!updates(processes[static_cast<std::size_t>(group.rank())])) newer.emplace_back(name, std::move(version));
+  for (const auto& value : values) {
+    auto version =
+        store.newest(value.name).value_or(ParameterStore::Version{0, Tensor(value.info.shape, value.info.dtype)});
+    for (const auto& [root, rows] : value.parts) spread_part(group, root, rows, version, limit);
+    if (!value.ranks_with_all.contains(group.rank())) newer.emplace_back(value.name, std::move(version));
   }
   if (!newer.empty()) store.adopt(newer);
 }

@@ -22,8 +22,9 @@ void adopt_newest_values(Communicator& group, std::span<const int> processes, Pa
                          std::chrono::milliseconds limit);
 
 /// After a run of `plan`, copies the values that actors such as shards, or ops, have updated in some processes to the
-/// stores of the other processes of the group. Rank r of the group is process processes[r]. Throws Error if such a
-/// value lies in a process outside of the group, or is broken there.
+/// stores of the other processes of the group. Rank r of the group is process processes[r]. Throws Error in
+/// all processes, and changes no store, if such a value lies in a process outside of the group, or is missing or broken
+/// in its process.
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit);
 

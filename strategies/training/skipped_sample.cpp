@@ -9,11 +9,12 @@ namespace {
 
 std::int64_t sample_of(const Failure& failure, const EpochProgress& progress,
                        std::span<const std::int64_t> without_rows) {
-  if (failure.row == InvalidSample::kUnknown) return failure.sample;
+  if (failure.row == InvalidSample::kUnknown)
+    return progress.has_own_samples() ? InvalidSample::kUnknown : failure.sample;
   if (progress.shares_steps()) return progress.sample_at(failure.step, failure.replica, failure.row);
   // A replica counts its own steps, so the step of the run is the first one that is missing: a replica makes no further
-  // step of the run after a failed one.
-  if (without_rows.empty()) return InvalidSample::kUnknown;
+  // step of the run after a failed one. If several replicas have failed, that step can be another replica's.
+  if (without_rows.empty() || failure.others_failed) return InvalidSample::kUnknown;
   return progress.sample_at(without_rows.front(), failure.replica, failure.row);
 }
 

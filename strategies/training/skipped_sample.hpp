@@ -16,7 +16,8 @@ struct SkippedSample {
 };
 
 /// Returns the sample that has caused the failure of a run. `without_rows` has the steps of the run that no replica has
-/// reported. If replicas do not share steps, the first of them is that of the failure.
+/// reported. If replicas do not share steps and only one of them has failed, the first of these steps is that of the
+/// failure. The row is unknown if several have failed, or if each process has samples of its own.
 SkippedSample skipped_sample(const Failure& failure, const EpochProgress& progress,
                              std::span<const std::int64_t> without_rows);
 

@@ -52,8 +52,10 @@ struct FitOptions {
   /// A step whose loss or gradients are not finite makes no update, unless TrainerOptions::check_finite is false. With
   /// `stop` it ends the fit with an Error, though a few later steps may still be made; with `skip` the fit continues.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
-  /// With `skip`, the fit plans and spawns its actors anew after the batch of the sample, and needs a strategy whose
-  /// parameters are whole after a failed step. Throws Error together with `record` or `replay`.
+  /// With `skip`, the fit plans and spawns its actors anew after the batch of the sample. fit() refuses `skip` by Error
+  /// together with `record` or `replay`, and for strategies whose parameters may not be whole after a failed step:
+  /// those with replicas on devices other than cores, those whose replicas train apart
+  /// (Strategy::decides_by_replica()), such as LocalSgd, and those with expendable processes.
   InvalidSamples on_invalid_sample = InvalidSamples::stop;
   /// The file to which rank 0 writes, at the end of the fit, the decisions of the strategy's parameter shards that
   /// depend on the order of messages; see Recording. Empty: no file. Nothing is written if the fit fails.
@@ -65,7 +67,8 @@ struct FitOptions {
 
 /// Callbacks through which a Trainer does its own work at the end of each run of the plan and at the end of a fit.
 struct TrainingHooks {
-  /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run.
+  /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run, and
+  /// when a sample that cannot be used has failed it, after that.
   std::function<void(const Plan&)> on_run_end = {};
   /// Called before a run if another thread may have set parameters; see StepBoundaries. Brings the newest values to all
   /// processes and stores.
@@ -73,6 +76,9 @@ struct TrainingHooks {
   /// Called once: by wait() if it succeeds, else by the destructor of TrainingRun. `succeeded` is false if the fit has
   /// failed or was given up.
   std::function<void(const FitResult&, bool succeeded)> on_over = {};
+  /// Called in every process after a run that a sample has failed, with the text of the exception of a callback in this
+  /// process, or an empty text. Returns the text of the lowest rank that has one, or an empty text.
+  std::function<std::string(const std::string& error)> agree_on_error = {};
   /// Called after a failed run of a fit that goes on: returns a new plan and log.
   std::function<KeptTraining::Training()> respawn = {};
   /// Called by the destructor of TrainingRun with the plan and the log of a fit that has succeeded.
@@ -113,6 +119,11 @@ class TrainingRun {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// The position after a run, and whether the run has completed its epoch.
+  struct EndedRun {
+    TrainingPosition last;
+    bool complete;
+  };
 
   std::shared_ptr<StepBoundaries> drive();
   bool epoch_complete() const;
@@ -120,20 +131,22 @@ class TrainingRun {
   bool stopping() const;
   bool is_stop_requested() const;
   void expect_finite() const;
-  void keep_position();
   void start_epoch();
   void start_run();
   void end_boundary();
   bool finish_run();
-  bool leave_run();
+  EndedRun leave_run();
+  bool store_position();
+  void go_on(const EndedRun& ended, bool goes_on);
   bool source_is_used_up();
-  void finish_epoch(const TrainingPosition& last, bool complete);
+  void finish_epoch(const EndedRun& ended);
   void end_early();
   bool has_invalid_sample() const;
   bool leaves_out(const Failure& failure);
-  void leave_out_batch();
+  void end_failed_run();
+  void pass_batch(std::int64_t step);
+  void respawn();
   void note_position();
-  void pass_invalid_sample(std::int64_t step);
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
   void await_reports(const std::function<void()>& check);

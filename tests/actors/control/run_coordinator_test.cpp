@@ -137,6 +137,21 @@ TEST_CASE("the failure that is reported first is the root cause, and ends all pa
   CHECK_THROWS_WITH(run.control.start({}), Contains("first failed"));
 }
 
+TEST_CASE("a failure of an earlier step that is reported later is the root cause, unless a part was lost") {
+  const auto of_step = [](std::int64_t step, FailureKind kind) {
+    return std::make_shared<Failure>(Failure{.actor = "loader", .step = step, .kind = kind, .what = "it failed"});
+  };
+  const auto first = GENERATE(FailureKind::op_error, FailureKind::invalid_sample, FailureKind::part_died);
+  const auto later = GENERATE(FailureKind::op_error, FailureKind::invalid_sample);
+  Controlled run({true, true});
+  run.start_run();
+  run.control.failed(of_step(7, first));
+  run.control.failed(of_step(5, later));
+  run.control.failed(of_step(6, later));
+  for (int part : {0, 1}) run.control.finished(part);
+  CHECK(run.control.failure()->step == (first == FailureKind::part_died ? 7 : 5));
+}
+
 TEST_CASE("a run that is given up is over at once for all parts, with the failure that was there before") {
   Controlled run({true, false});
   run.start_run();

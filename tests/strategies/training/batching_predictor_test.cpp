@@ -1,7 +1,13 @@
 #include "troupe/strategies/training/batching_predictor.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
 #include <thread>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -27,6 +33,27 @@ struct Served {
   Trainer trainer = small_trainer(runtime, strategy, {.seed = 3});
   Predictor alone{trainer, data_of_50().fields()};
 };
+
+/// Limits the memory of this process to `bytes` more than it has.
+void limit_memory(rlim_t bytes) {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit limit{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + bytes, RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+/// Makes a BatchingPredictor for whose threads there is no memory, and destroys its runtime. Returns whether the
+/// constructor has named the threads.
+bool is_refused_for_threads() {
+  Served served;
+  limit_memory(200'000'000);
+  try {
+    BatchingPredictor(served.runtime, served.trainer, data_of_50().fields(), {.actors = 256});
+  } catch (const Error& error) {
+    return std::string(error.what()).find("no further thread can be made") != std::string::npos;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -107,4 +134,17 @@ TEST_CASE("bad requests and options are errors") {
   BatchingPredictor batching(served.runtime, served.trainer, fields);
   CHECK_THROWS_WITH(batching.predict({}), Contains("is missing"));
   CHECK_THROWS_WITH(batching.predict({{fields[0].name, Tensor({2, 1}, DType::float32)}}), Contains("was given"));
+}
+
+TEST_CASE("a predictor for whose threads there is no memory is an error, after which the runtime ends") {
+  const auto child = fork();
+  if (child == 0) {
+    // A process that does not end is killed, so this test fails and does not hang.
+    alarm(static_cast<unsigned>(std::chrono::duration_cast<std::chrono::seconds>(patience()).count()));
+    _exit(is_refused_for_threads() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }

@@ -1,6 +1,8 @@
 #include "troupe/strategies/training/shared_values.hpp"
 
 #include <array>
+#include <functional>
+#include <span>
 #include <thread>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -26,13 +28,25 @@ struct Exchange {
   }
 
   void run() {
+    on_ranks([this](auto& group, auto processes, std::size_t rank) {
+      adopt_newest_values(group, processes, stores[rank], patience());
+    });
+  }
+
+  void spread_after(const Plan& plan) {
+    on_ranks([&](auto& group, auto processes, std::size_t rank) {
+      spread_held_values(group, processes, plan, stores[rank], patience());
+    });
+  }
+
+  void on_ranks(const std::function<void(Communicator&, std::span<const int>, std::size_t)>& exchange) {
     const auto group = make_local_group(3);
     const std::array processes{0, 2, 5};
     std::vector<std::thread> threads;
     for (std::size_t rank = 0; rank < stores.size(); ++rank)
       threads.emplace_back([&, rank] {
         try {
-          adopt_newest_values(*group[rank], processes, stores[rank], patience());
+          exchange(*group[rank], processes, rank);
         } catch (const Error& error) {
           errors[rank] = error.what();
         }
@@ -44,7 +58,51 @@ struct Exchange {
   std::array<std::string, 3> errors;
 };
 
+/// A plan in which an actor of process 2 updates `w`: as an op, or as an actor of a program that holds it.
+Plan updated_in_process_2(bool by_op) {
+  Plan plan;
+  const TensorInfo info{{2}, DType::float32};
+  plan.parameters.push_back({{"w", 0}, info, {}});
+  PlanActor actor;
+  actor.name = "update";
+  actor.place.process = 2;
+  if (by_op) {
+    PlanOutput output;
+    output.parameter = ParameterRef{"w", 0};
+    actor.outputs.push_back(output);
+  } else {
+    HeldParameter held;
+    held.ref = {"w", 0};
+    held.written = true;
+    actor.parameters.push_back(held);
+  }
+  plan.actors.push_back(actor);
+  return plan;
+}
+
 }  // namespace
+
+TEST_CASE("a value that one process has updated reaches all after a run") {
+  const bool by_op = GENERATE(true, false);
+  Exchange exchange;
+  exchange.stores[1].set("w", Tensor::from<float>({2}, {7.0F, 8.0F}));
+  exchange.spread_after(updated_in_process_2(by_op));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    CHECK(exchange.errors[rank].empty());
+    CHECK(exchange.stores[rank].get("w").data<float>()[1] == 8.0F);
+  }
+}
+
+TEST_CASE("a value that is half-written in the process that has updated it is an error in all, and changes no store") {
+  const bool by_op = GENERATE(true, false);
+  Exchange exchange;
+  exchange.stores[1].borrow({}, {{"w", 0}}, "a run").abandon("it hung");
+  exchange.spread_after(updated_in_process_2(by_op));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    CHECK_THAT(exchange.errors[rank], Contains("[trainer] 'w' should be in process 2, but is not"));
+    if (rank != 1) CHECK(exchange.stores[rank].get("w").data<float>()[0] == static_cast<float>(rank));
+  }
+}
 
 TEST_CASE("the version with the most updates wins, and the positions of the rank that has it") {
   Exchange exchange;

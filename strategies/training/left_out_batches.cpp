@@ -1,0 +1,78 @@
+// A TrainingRun after a run that a sample has failed: the batch of the sample is left out.
+
+#include <string>
+#include <utility>
+
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/skipped_sample.hpp"
+#include "troupe/strategies/training/training_run.hpp"
+#include "troupe/transport/failure.hpp"
+
+namespace troupe {
+
+/// Whether a sample that cannot be used has failed the run, and all actors have finished it. The answer is the same in
+/// all processes.
+bool TrainingRun::has_invalid_sample() const {
+  const auto failure = plan_->failure();
+  return failure && failure->kind == FailureKind::invalid_sample && plan_->drained();
+}
+
+/// Called after a run that has failed. If a sample that cannot be used has caused the failure, goes on after its batch
+/// and returns true, or throws InvalidSample; see FitOptions::on_invalid_sample. Throws the exception of a callback, in
+/// all processes, if one has thrown. Otherwise returns false.
+bool TrainingRun::leaves_out(const Failure& failure) {
+  if (!has_invalid_sample()) return false;
+  end_failed_run();
+  auto skipped = skipped_sample(failure, progress_, metrics_.without_rows());
+  pass_batch(failure.step);
+  const auto ended = leave_run();
+  if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", skipped.text, skipped.sample);
+  metrics_.add_skipped(std::move(skipped));
+  respawn();
+  go_on(ended, true);
+  return true;
+}
+
+/// Reports the last steps of a run that a sample has failed. Every process calls this function once after such a run,
+/// also if a callback has thrown in the process (`error_`), so that all of them go on or none. Throws `error_`, the
+/// exception of this function's callbacks, or Error with the text of another process.
+void TrainingRun::end_failed_run() {
+  auto error = error_;
+  try {
+    await_reports([] {});
+    if (!error) report();
+    if (!error) expect_finite();
+  } catch (...) {
+    if (!error) error = std::current_exception();
+  }
+  const auto text = error ? text_of(error) : std::string();
+  const auto first_error = hooks_.agree_on_error ? hooks_.agree_on_error(text) : text;
+  if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
+  if (error) std::rethrow_exception(error);
+  if (!first_error.empty()) throw Error("run", first_error);
+}
+
+/// Sets the position after the batch of step `step`, which has failed. The batch is no step. The failure, and so the
+/// position, is the same in all processes.
+void TrainingRun::pass_batch(std::int64_t step) {
+  // If replicas do not share steps, the steps after the failed one were made and reported, too.
+  if (!progress_.shares_steps()) return;
+  progress_.set_next_step(step);
+  progress_.pass_batch();
+}
+
+/// Replaces the actors, which cannot run again, by new ones.
+void TrainingRun::respawn() {
+  staleness_before_ = metrics_.result().staleness;
+  running_.set(nullptr);
+  plan_.reset();
+  auto training = hooks_.respawn();
+  plan_ = std::move(training.plan);
+  log_ = std::move(training.log);
+  running_.set(plan_.get());
+  if (on_progress_) plan_->on_over(on_progress_);
+}
+
+}  // namespace troupe
