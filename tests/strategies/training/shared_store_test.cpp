@@ -16,6 +16,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/predictor.hpp"
 #include "troupe/strategies/training/training_run.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/training/long_fit.hpp"
 
 using namespace troupe;
