@@ -34,27 +34,6 @@ struct Served {
   Predictor alone{trainer, data_of_50().fields()};
 };
 
-/// Limits the memory of this process to `bytes` more than it has.
-void limit_memory(rlim_t bytes) {
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  const rlimit limit{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + bytes, RLIM_INFINITY};
-  setrlimit(RLIMIT_AS, &limit);
-}
-
-/// Makes a BatchingPredictor for whose threads there is no memory, and destroys its runtime. Returns whether the
-/// constructor has named the threads.
-bool is_refused_for_threads() {
-  Served served;
-  limit_memory(200'000'000);
-  try {
-    BatchingPredictor(served.runtime, served.trainer, data_of_50().fields(), {.actors = 256});
-  } catch (const Error& error) {
-    return std::string(error.what()).find("no further thread can be made") != std::string::npos;
-  }
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("requests of many threads are answered as alone, many at a time") {
@@ -136,6 +115,33 @@ TEST_CASE("bad requests and options are errors") {
   CHECK_THROWS_WITH(batching.predict({{fields[0].name, Tensor({2, 1}, DType::float32)}}), Contains("was given"));
 }
 
+// ThreadSanitizer supports no new threads in the child of a process with threads.
+#if !defined(__SANITIZE_THREAD__)
+namespace {
+
+/// Limits the memory of this process to `bytes` more than it has.
+void limit_memory(rlim_t bytes) {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit limit{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + bytes, RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+/// Makes a BatchingPredictor for whose threads there is no memory, and destroys its runtime. Returns whether the
+/// constructor has named the threads.
+bool is_refused_for_threads() {
+  Served served;
+  limit_memory(200'000'000);
+  try {
+    BatchingPredictor(served.runtime, served.trainer, data_of_50().fields(), {.actors = 256});
+  } catch (const Error& error) {
+    return std::string(error.what()).find("no further thread can be made") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
 TEST_CASE("a predictor for whose threads there is no memory is an error, after which the runtime ends") {
   const auto child = fork();
   if (child == 0) {
@@ -148,3 +154,4 @@ TEST_CASE("a predictor for whose threads there is no memory is an error, after w
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
 }
+#endif

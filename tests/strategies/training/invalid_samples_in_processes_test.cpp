@@ -64,26 +64,30 @@ TEST_CASE("asynchronous servers in several processes pass each batch once around
 
 TEST_CASE("the row of a record that cannot be read is unknown if each process has samples of its own") {
   const auto address = new_address();
-  std::vector<std::vector<std::int64_t>> rows(2);
+  std::vector<FitResult> results(2);
   const auto ends = on_processes(2, [&](int rank) {
     const auto cluster = join_cluster(options_of(rank, 2, address));
     Runtime runtime({.workers = 1, .cpu_devices = 2});
     const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
     auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
     const auto data = damaged_rows(rank == 1 ? std::set<std::int64_t>{13} : std::set<std::int64_t>{});
-    const auto result = trainer.fit(data.shard(DataSharding::file), {.on_invalid_sample = InvalidSamples::skip});
-    rows[static_cast<std::size_t>(rank)] = skipped_rows(result);
-    CHECK(result.skipped_batches == 1);
+    results[static_cast<std::size_t>(rank)] =
+        trainer.fit(data.shard(DataSharding::file), {.on_invalid_sample = InvalidSamples::skip});
     cluster->leave();
   });
   CHECK(ends == Ends(2));
-  for (const auto& skipped : rows) CHECK(skipped == std::vector{InvalidSample::kUnknown});
+  for (const auto& result : results) {
+    CHECK(result.skipped_batches == 1);
+    CHECK(skipped_rows(result) == std::vector{InvalidSample::kUnknown});
+  }
 }
 
 TEST_CASE("an exception of on_step in one process after a bad sample ends the fit in all, with its text") {
   const auto address = new_address();
   const auto policy = GENERATE(InvalidSamples::skip, InvalidSamples::stop);
   std::vector<std::string> texts(2);
+  std::vector<FitResult> next_fits(2);
+  bool first_was_over = false;
   std::promise<void> first_is_over;
   const auto ends = on_processes(2, [&](int rank) {
     const auto cluster = join_cluster(options_of(rank, 2, address));
@@ -99,13 +103,15 @@ TEST_CASE("an exception of on_step in one process after a bad sample ends the fi
     }
     // The process of the exception goes on, so its end is no reason for the other one to end.
     if (rank == 0) first_is_over.set_value();
-    if (rank == 1) CHECK(first_is_over.get_future().wait_for(patience()) == std::future_status::ready);
-    // The next fit leaves out the batch.
-    CHECK(skipped_rows(trainer.fit(rows_without({}, {13}), {.on_invalid_sample = InvalidSamples::skip})) ==
-          std::vector<std::int64_t>{13});
+    if (rank == 1) first_was_over = first_is_over.get_future().wait_for(patience()) == std::future_status::ready;
+    next_fits[static_cast<std::size_t>(rank)] =
+        trainer.fit(rows_without({}, {13}), {.on_invalid_sample = InvalidSamples::skip});
     cluster->leave();
   });
   CHECK(ends == Ends(2));
+  CHECK(first_was_over);
+  // The next fit leaves out the batch.
+  for (const auto& next : next_fits) CHECK(skipped_rows(next) == std::vector<std::int64_t>{13});
   CHECK(texts[1] == "the disk is full");
   CHECK_THAT(texts[0], Contains("process 1 has thrown: the disk is full"));
 }
