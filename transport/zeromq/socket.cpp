@@ -21,6 +21,9 @@ namespace {
 /// The time, in milliseconds, for which ZeroMQ still sends the queued messages of a closed socket.
 constexpr int kLingerMs = 2'000;
 constexpr int kHandshakeMs = 10'000;
+/// The connections that wait until a listener accepts them. If more come, as in a flood by strangers, the kernel drops
+/// first packets, those of members, too.
+constexpr int kBacklog = 4'096;
 constexpr std::int64_t kLongestSilenceMs = 3'600'000;
 constexpr int kMaxSockets = 16'384;
 /// The file descriptors of a context with its threads, a receiver with its monitor, an authenticator and listeners.
@@ -29,6 +32,7 @@ constexpr int kContextDescriptors = 16;
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
+  socket.set(zmq::sockopt::backlog, kBacklog);
   // Turns ZeroMQ's heartbeats off: they would end a connection to a process whose receive queue is full. The class
   // Membership sends heartbeats of its own.
   socket.set(zmq::sockopt::heartbeat_ivl, 0);
