@@ -40,7 +40,8 @@ inline std::set<std::int64_t> batch_of(std::int64_t row) {
   return rows;
 }
 
-/// Fits until the epoch is over; each error is an InvalidSample, whose row is put into `bad`.
+/// Fits until the epoch is over; each error is an InvalidSample, whose row is put into `bad`. Throws if the text of an
+/// error does not name the row, or the epoch is not over after 10 errors. May be called from any thread.
 inline void fit_again_and_again(Trainer& trainer, const Dataset& data, std::vector<std::int64_t>& bad) {
   while (true) {
     try {
@@ -48,9 +49,10 @@ inline void fit_again_and_again(Trainer& trainer, const Dataset& data, std::vect
       return;
     } catch (const InvalidSample& invalid) {
       bad.push_back(invalid.sample());
-      REQUIRE(bad.size() < 10);
-      CHECK_THAT(invalid.what(),
-                 Contains("label 1000") && Contains("row " + std::to_string(bad.back()) + " of the data set"));
+      const std::string text = invalid.what();
+      const auto row = "row " + std::to_string(bad.back()) + " of the data set";
+      if (bad.size() == 10 || text.find("label 1000") == std::string::npos || text.find(row) == std::string::npos)
+        throw std::runtime_error("error " + std::to_string(bad.size()) + ": " + text);
     }
   }
 }
