@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "troupe/actors/control/root_cause.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -24,26 +25,6 @@ FailurePtr other_run(int process, const RunInfo& theirs, const RunInfo& ours) {
   };
   return failure_of_process(process, "[plan] process " + std::to_string(process) + " starts a run at " + text(theirs) +
                                          ", but process 0 at " + text(ours));
-}
-
-/// Whether a failure belongs to its step, so that a failure of an earlier step takes its place. Any other failure, such
-/// as the loss of a process or an exception of the program, which names no actor, can be the cause of failed steps and
-/// keeps its place.
-bool is_of_step(const Failure& failure) {
-  return (failure.kind == FailureKind::op_error || failure.kind == FailureKind::invalid_sample) &&
-         !failure.actor.empty();
-}
-
-bool is_earlier(const Failure& failure, const Failure& than) {
-  return is_of_step(failure) && is_of_step(than) && failure.step < than.step;
-}
-
-/// Returns the root cause of a run that has failed with `cause`, which may be null, and then with `later`.
-FailurePtr root_cause(const FailurePtr& cause, const FailurePtr& later) {
-  if (!cause) return later;
-  auto root = is_earlier(*later, *cause) ? *later : *cause;
-  root.others_failed = cause->others_failed || (is_of_step(*later) && later->replica != cause->replica);
-  return std::make_shared<const Failure>(std::move(root));
 }
 
 }  // namespace

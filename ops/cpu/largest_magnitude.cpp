@@ -5,7 +5,7 @@
 
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/fused/product_and_magnitude.hpp"
 
 namespace troupe::cpu {
 
@@ -36,9 +36,7 @@ float magnitude_of(Inputs tensors) {
 class ProductAndMagnitude final : public Kernel {
  public:
   explicit ProductAndMagnitude(const OpCall& call)
-      : product_(call.attributes.flag("outer")
-                     ? make_outer_sum({&kOuterSum, {}, call.inputs, {call.outputs[0]}})
-                     : make_matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}})),
+      : product_(make_product_without_magnitude(call, make_matmul, make_outer_sum)),
         terms_(call.inputs[0].shape.elements() / std::max<std::int64_t>(call.outputs[0].shape[0], 1)) {}
 
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }

@@ -4,6 +4,7 @@
 // relu. A product is also fused with its largest magnitude. The passes fuse_relu_products, fuse_gelu_products,
 // fuse_backward_epilogues and fuse_magnitudes add these ops; they have no functions for users.
 
+#include "troupe/ops/fused/product_and_magnitude.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
@@ -101,5 +102,11 @@ const OpDef kMatmulGeluTanhGrad{.name = "matmul_gelu_tanh_grad",
                                 .half = HalfKernels::gpu};
 const OpDef kReluGradBias{
     .name = "relu_grad_bias", .infer = infer_relu_grad_bias, .role = HalfRole::activation_gradient};
+
+std::unique_ptr<Kernel> make_product_without_magnitude(const OpCall& call, const KernelFactory& matmul,
+                                                       const KernelFactory& outer_sum) {
+  if (call.attributes.flag("outer")) return outer_sum({&kOuterSum, {}, call.inputs, {call.outputs[0]}});
+  return matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}});
+}
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
 #include "troupe/ops/cuda/kernels/tensor_list.cuh"
+#include "troupe/ops/fused/product_and_magnitude.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::cuda {
@@ -67,9 +68,7 @@ struct CheckFinite {
 class ProductAndMagnitude final : public Kernel {
  public:
   explicit ProductAndMagnitude(const OpCall& call)
-      : product_(call.attributes.flag("outer")
-                     ? make_outer_sum({&kOuterSum, {}, call.inputs, {call.outputs[0]}})
-                     : make_matmul({&kMatmul, call.attributes, call.inputs, {call.outputs[0]}})),
+      : product_(make_product_without_magnitude(call, make_matmul, make_outer_sum)),
         magnitude_(make_largest_magnitude({&kLargestMagnitude,
                                            {{"bound", std::numeric_limits<double>::infinity()}},
                                            {call.outputs[0]},

@@ -12,7 +12,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-TEST_CASE("a value is set at a boundary of the fit that uses it, whatever else its thread drives") {
+TEST_CASE(
+    "a value is set at a boundary of the fit that uses it, though the thread of the fit drives another fit, too") {
   const auto store = store_of({{"a", 0}, {"b", 0}});
   TestFit first(store, {{"a", 0}}), second(store, {{"b", 0}});
   first.begin_run();
