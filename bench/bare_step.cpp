@@ -36,11 +36,11 @@ Graph gradient_graph(const TrainingSpec& spec, const std::vector<Field>& fields)
     }
   };
   TrainingSpec without{spec.model, spec.loss, NoUpdate{}};
-  return optimize_for_host(training_graph(without, fields, unreduced));
+  return optimize_for_host(training_graph(without, fields, unreduced(without)));
 }
 
 Graph update_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
-  return optimize_for_host(training_graph(spec, fields, unreduced));
+  return optimize_for_host(training_graph(spec, fields, unreduced(spec)));
 }
 
 /// The update of one replica's part of one parameter.

@@ -41,7 +41,7 @@ void write_pictures(const std::filesystem::path& folder) {
   const auto plan = plan_of(Mirrored(kTwoCores));
   const DotOptions segments{.level = DotLevel::segments, .lanes = DotLanes::by_replica};
 
-  write_file(folder / "graph.dot", to_dot(training_graph(spec, data.fields(), unreduced)));
+  write_file(folder / "graph.dot", to_dot(training_graph(spec, data.fields(), unreduced(spec))));
   write_file(folder / "plan.dot", to_dot(plan, {.level = DotLevel::actors, .lanes = DotLanes::by_replica}));
   write_file(folder / "segments.dot", to_dot(plan, segments));
   write_file(folder / "messages.dot",

@@ -9,6 +9,7 @@
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/step_decision.hpp"
 #include "troupe/transport/collective_kind.hpp"
 
 namespace troupe {
@@ -46,8 +47,11 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
 /// Sums gradients over the replicas of a Mirrored strategy; see ReduceGradients.
 class Reducer {
  public:
-  Reducer(const MirroredOptions& options, std::int64_t replicas, bool check_finite)
-      : options_(options), replicas_(replicas), check_finite_(check_finite) {}
+  Reducer(const MirroredOptions& options, std::int64_t replicas, const TrainingSpec& spec)
+      : options_(options),
+        replicas_(replicas),
+        check_finite_(spec.check_finite),
+        bound_(bound_of_magnitude(spec.optimizer, static_cast<double>(replicas))) {}
 
   ReducedGradients operator()(Value loss_check, std::span<const Value> gradients) {
     return options_.hook ? with_hook(loss_check, gradients) : in_buckets(loss_check, gradients);
@@ -56,9 +60,7 @@ class Reducer {
   const GradientHook::NextStates& next_states() const { return next_states_; }
 
  private:
-  Value largest(std::span<const Value> values) const {
-    return largest_magnitude(values, bound_of_magnitude(static_cast<double>(replicas_)));
-  }
+  Value largest(std::span<const Value> values) const { return largest_magnitude(values, bound_); }
 
   /// Sums the gradients of the replicas by the hook, in buckets. The magnitude is the largest one of these sums and of
   /// the sum of the magnitudes of the replicas: a hook may overflow where float32 sums do not. With atomic_steps, all
@@ -105,6 +107,7 @@ class Reducer {
   const MirroredOptions& options_;
   const std::int64_t replicas_;
   const bool check_finite_;
+  const double bound_;  // of the magnitude of a replica
   GradientHook::NextStates next_states_;
 };
 
@@ -120,11 +123,11 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request, num_replicas_in_sync());
   // A single replica without a hook has nothing to sum, so its plan has no collectives.
   if (num_replicas_in_sync() == 1 && options_.hook == nullptr) {
-    const auto alone = training_graph(request.spec, request.data.fields(), unreduced);
+    const auto alone = training_graph(request.spec, request.data.fields(), unreduced(request.spec));
     add_replica(plan, request, without_all_reduce(alone), replica_at(0));
     return plan;
   }
-  Reducer reducer(options_, num_replicas_in_sync(), request.spec.check_finite);
+  Reducer reducer(options_, num_replicas_in_sync(), request.spec);
   const auto graph = training_graph(request.spec, request.data.fields(), std::ref(reducer), num_replicas_in_sync(),
                                     &reducer.next_states());
   Conductor conductor(plan, "gradients", places(), options_.all_reduce);

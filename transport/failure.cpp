@@ -19,7 +19,6 @@ void write(ByteWriter& writer, const Failure& failure, int depth) {
   writer.put(static_cast<std::uint8_t>(failure.kind));
   writer.put(failure.row);
   writer.put(failure.sample);
-  writer.put(static_cast<std::uint8_t>(failure.others_failed ? 1 : 0));
   writer.put_text(failure.actor, kNameLimit);
   writer.put_text(failure.op, kNameLimit);
   writer.put_text(failure.what, kTextLimit);
@@ -46,7 +45,6 @@ FailurePtr read(ByteReader& reader, int depth) {
   failure->kind = static_cast<FailureKind>(kind);
   failure->row = reader.get<std::int64_t>();
   failure->sample = reader.get<std::int64_t>();
-  failure->others_failed = read_flag(reader);
   failure->actor = reader.get_text(kNameLimit);
   failure->op = reader.get_text(kNameLimit);
   failure->what = reader.get_text(kTextLimit);

@@ -38,7 +38,6 @@ struct Failure {
   FailureKind kind = FailureKind::op_error;
   std::int64_t row = InvalidSample::kUnknown;     ///< InvalidSample::row(), if the kind is invalid_sample
   std::int64_t sample = InvalidSample::kUnknown;  ///< InvalidSample::sample(), if the kind is invalid_sample
-  bool others_failed = false;                     ///< other replicas have failed in the same run, at any step
   std::string what = {};                          ///< the error text, `[place] what is wrong`
   FailurePtr cause = {};                          ///< the failure that led to this one; null if there is none
 };

@@ -1,8 +1,5 @@
 #include "troupe/actors/control/root_cause.hpp"
 
-#include <memory>
-#include <utility>
-
 namespace troupe {
 
 namespace {
@@ -23,9 +20,7 @@ bool is_earlier(const Failure& failure, const Failure& than) {
 
 FailurePtr root_cause(const FailurePtr& cause, const FailurePtr& later) {
   if (!cause) return later;
-  auto root = is_earlier(*later, *cause) ? *later : *cause;
-  root.others_failed = cause->others_failed || (is_of_step(*later) && later->replica != cause->replica);
-  return std::make_shared<const Failure>(std::move(root));
+  return is_earlier(*later, *cause) ? later : cause;
 }
 
 }  // namespace troupe

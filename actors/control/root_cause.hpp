@@ -6,8 +6,7 @@ namespace troupe {
 
 /// Returns the root cause of a run that has failed with `cause`, which may be null, and then with `later`. It is
 /// `cause` unless both belong to steps and that of `later` is earlier: loaders run ahead, so the failure of a later
-/// step may be reported first. Sets Failure::others_failed if `later` belongs to a step of another replica than that of
-/// `cause`.
+/// step may be reported first.
 FailurePtr root_cause(const FailurePtr& cause, const FailurePtr& later);
 
 }  // namespace troupe

@@ -153,9 +153,11 @@ class BatchDispatcher final : public PortActor {
 
   void send_part(int worker, std::int64_t batch, BatchPart part, std::int64_t sequence_number) {
     const Tensor samples(Shape{part.rows}, DType::int32), info(BatchInfo::info().shape, BatchInfo::info().dtype);
+    const auto step = first_step_ + batch - first_batch_;
+    if (records_.log && dispatch_ != Dispatch::parts) records_.log->note_worker(step, worker);
     const auto first = static_cast<std::size_t>(batch * batch_rows_ + part.first);
     if (part.rows > 0) std::memcpy(samples.mutable_raw(), &order_[first], samples.bytes());
-    BatchInfo{part.rows, rows_of(batch), part.first, first_step_ + batch - first_batch_}.write(info);
+    BatchInfo{part.rows, rows_of(batch), part.first, step}.write(info);
     send_output(samples_of(worker), samples, sequence_number);
     sent_[{infos_of(worker), send_output(infos_of(worker), info, sequence_number)}] = batch;
   }

@@ -63,8 +63,8 @@ class Recording {
   std::map<std::string, Runs> actors_;
 };
 
-/// Counts the gradients that the shards of a plan in this process apply and drop, and keeps the step at which the
-/// dispatcher ended its last run. Thread-safe.
+/// Counts the gradients that the shards of a plan in this process apply and drop. Keeps the steps that the dispatcher
+/// gave to workers, and the step at which it ended its last run. Thread-safe.
 class ShardLog {
  public:
   /// Counts one gradient for each number in `staleness`, as applied or as dropped.
@@ -92,10 +92,28 @@ class ShardLog {
     return end_step_;
   }
 
+  /// Notes that `worker` gets the batch of step `step`, in place of any worker that got it before.
+  void note_worker(std::int64_t step, int worker) {
+    std::lock_guard lock(mutex_);
+    workers_[step] = worker;
+  }
+  /// Returns the worker that has got the batch of step `step`, or -1 if that is unknown.
+  int worker_of(std::int64_t step) const {
+    std::lock_guard lock(mutex_);
+    const auto found = workers_.find(step);
+    return found == workers_.end() ? -1 : found->second;
+  }
+  /// Forgets the workers of the steps before `step`.
+  void forget_workers(std::int64_t step) {
+    std::lock_guard lock(mutex_);
+    workers_.erase(workers_.begin(), workers_.lower_bound(step));
+  }
+
  private:
   mutable std::mutex mutex_;
   Staleness staleness_;
   std::int64_t end_step_ = 0;
+  std::map<std::int64_t, int> workers_;  // by step
 };
 
 /// The log and the recordings that a shard or a dispatcher uses. Each may be null.

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 // A product_and_magnitude may give a bound of up to 2^64 in place of the magnitude.
-constexpr double kLeastBound = 0x1p100;
+constexpr double kLeastBound = 0x1p64;
 
 /// True if a node is a float32 product of two factors that sums over the rows of a batch, the gradient of a matrix.
 bool is_gradient_of_matrix(const Graph& graph, const Node& node) {

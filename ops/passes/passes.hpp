@@ -66,7 +66,7 @@ Graph fuse_elementwise(const Graph& graph);
 Graph compute_in(const Graph& graph, DType dtype);
 
 /// Fuses each float32 product that sums over the rows of a batch, the gradient of a matrix, with a largest_magnitude
-/// that reads it and has a finite `bound` of at least 2^100, as those have that decide whether a step is applied. The
+/// that reads it and has a finite `bound` of at least 2^64, as those have that decide whether a step is applied. The
 /// largest_magnitude then reads a scalar in place of the product, and its result may differ below 2^64; see
 /// product_and_magnitude in ops/fused/products.cpp. All other values keep their bits.
 Graph fuse_magnitudes(const Graph& graph);

@@ -17,6 +17,7 @@
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
 #include "troupe/strategies/step/rows_apart.hpp"
+#include "troupe/strategies/step/step_decision.hpp"
 
 namespace troupe {
 
@@ -42,7 +43,7 @@ class Splitter {
       : spec_(spec),
         hook_(options.hook),
         decides_together_(options.decides_together),
-        weights_(options.weights),
+        bound_(bound_of_magnitude(spec.optimizer, options.weights)),
         forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
     split_.weighted = !options.whole_batches && forward_.has_output(names::loss_weight(0));
@@ -65,7 +66,7 @@ class Splitter {
       for (const auto& parameter : looked_up_)
         if (builder.graph().producer(id).name == names::rows_of(parameter.name)) rows.push_back(builder.value(id));
     const auto replica = add_gradients(builder, spec_, rows, loss_of_worker(builder));
-    magnitude_ = magnitude_of(replica, spec_, weights_);
+    magnitude_ = magnitude_of_worker(builder, replica);
     auto parameters = parameters_of(replica);
     placed_ = place(parameters);
     expect_each_once(placed_, parameters);
@@ -108,6 +109,15 @@ class Splitter {
   /// Value.
   Value loss_of_worker(GraphBuilder& builder) const {
     return split_.weighted ? builder.value(builder.graph().output(names::loss_sum(0))) : Value{};
+  }
+
+  Value magnitude_of_worker(GraphBuilder& builder, const ReplicaGradients& replica) const {
+    if (!spec_.check_finite) return replica.loss_check;
+    auto all = replica.gradients;
+    all.insert(all.end(), replica.further.begin(), replica.further.end());
+    if (!split_.weighted) return magnitude_of(replica.loss_check, all, bound_);
+    const auto weight = builder.value(builder.graph().output(names::loss_weight(0)));
+    return magnitude_of_sums(replica.loss_check, all, weight, bound_);
   }
 
   /// The magnitude, with which a block begins, and the sum of the worker's weights if the servers divide by it.
@@ -176,7 +186,7 @@ class Splitter {
       checked.insert(checked.end(), decoded.begin(), decoded.end());
       blocks_[g] = {encoded};
     }
-    if (spec_.check_finite) magnitude_ = largest_magnitude(checked, bound_of_magnitude(weights_));
+    if (spec_.check_finite) magnitude_ = largest_magnitude(checked, bound_);
     failed_ = is_skipped(step_is_finite(magnitude_));
     if (!next_states.empty()) set_states(next_states, states_change());
   }
@@ -277,7 +287,7 @@ class Splitter {
   const TrainingSpec& spec_;
   const GradientHook* hook_;
   const bool decides_together_;
-  const double weights_;  // see SplitOptions
+  const double bound_;  // of the magnitude of a worker
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;

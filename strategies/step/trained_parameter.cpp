@@ -5,12 +5,11 @@
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/strategies/step/training_graph.hpp"
+#include "troupe/strategies/step/step_decision.hpp"
 
 namespace troupe {
 
@@ -57,9 +56,8 @@ Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::ve
   const auto block = builder.input(ShardUpdate::kGradients, Shape{offsets.back()});
   Value weight, divisor;
   if (weighted) {
-    const auto zero = builder.constant(Tensor::scalar(0.0F)), one = builder.constant(Tensor::scalar(1.0F));
     weight = view_at(block, 1, {});
-    divisor = where(equal(weight, zero), one, weight);
+    divisor = divisor_of(weight);
   }
   std::vector<Value> targets, gradients;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

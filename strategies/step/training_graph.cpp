@@ -8,7 +8,6 @@
 #include "troupe/ops/core/name.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/reduce.hpp"
@@ -17,6 +16,7 @@
 #include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/strategies/step/rows_apart.hpp"
+#include "troupe/strategies/step/step_decision.hpp"
 
 namespace troupe {
 
@@ -60,14 +60,12 @@ Value share_of_weighted_loss(const std::vector<LossMean>& means, GraphBuilder& b
     if (mean.weights.valid()) weights.push_back(sum_of_all(mean.weights));
   const auto totals = unpacked(all_reduce(pack(weights)), weights);
   builder.output(names::kBatchWeight, totals.front());
-  const auto zero = builder.constant(Tensor::scalar(0.0F)), one = builder.constant(Tensor::scalar(1.0F));
   Value share;
   std::size_t weighted = 0;
   for (const auto& mean : means) {
     Value of_mean;
     if (mean.weights.valid()) {
-      const auto total = totals[weighted++];
-      of_mean = div(sum_of_all(mean.losses), where(equal(total, zero), one, total));
+      of_mean = div(sum_of_all(mean.losses), divisor_of(totals[weighted++]));
     } else {
       of_mean = batch_mean(mean.losses, builder.batch_info());
     }
@@ -125,14 +123,6 @@ Value check_of(Value loss, bool check_finite) {
   GraphBuilder::Scope scope(loss.builder(), "loss_check");
   const auto check = scale(loss, 0.0);
   return check_finite ? check : at_least(check, 1.0);
-}
-
-/// Returns the magnitude of the replica with these gradients; see magnitude_of().
-Value magnitude_of_all(Value loss_check, std::span<const Value> gradients, double weights) {
-  GraphBuilder::Scope scope(loss_check.builder(), "magnitude");
-  std::vector<Value> values{loss_check};
-  values.insert(values.end(), gradients.begin(), gradients.end());
-  return largest_magnitude(values, bound_of_magnitude(weights));
 }
 
 /// Throws Error unless `magnitude` depends on all gradients: it decides whether they are finite.
@@ -194,9 +184,11 @@ Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& field
   return without_unread_inputs(optimize_forward(std::move(builder).build()));
 }
 
-ReducedGradients unreduced(Value loss_check, std::span<const Value> gradients) {
-  const auto magnitude = magnitude_of_all(loss_check, gradients, 1.0);
-  return {magnitude, magnitude, {gradients.begin(), gradients.end()}};
+ReduceGradients unreduced(const TrainingSpec& spec) {
+  return [bound = bound_of_magnitude(spec.optimizer, 1.0)](Value loss_check, std::span<const Value> gradients) {
+    const auto magnitude = magnitude_of(loss_check, gradients, bound);
+    return ReducedGradients{magnitude, magnitude, {gradients.begin(), gradients.end()}};
+  };
 }
 
 std::vector<std::string> fields_read(const Graph& graph) {
@@ -233,28 +225,6 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, 
   }
   replica.further.assign(gradient_of.begin() + static_cast<std::ptrdiff_t>(parameters.size()), gradient_of.end());
   return replica;
-}
-
-double bound_of_magnitude(double weights) {
-  // The sum of many magnitudes, each at most its share of kLargestSum, is above kLargestSum by rounding alone.
-  constexpr double kRoomForRounding = 0.99;
-  return kLargestSum / weights * kRoomForRounding;
-}
-
-Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec, double weights) {
-  if (!spec.check_finite) return replica.loss_check;
-  auto all = replica.gradients;
-  all.insert(all.end(), replica.further.begin(), replica.further.end());
-  return magnitude_of_all(replica.loss_check, all, weights);
-}
-
-Value step_is_finite(Value sum) {
-  GraphBuilder::Scope scope(sum.builder(), "step_is_finite");
-  return at_most(sum, kLargestSum);
-}
-
-Value is_skipped(Value apply_if) {
-  return at_most(apply_if, 0.5);
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce,

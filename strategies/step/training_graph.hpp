@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -98,29 +97,6 @@ struct ReplicaGradients {
 ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, std::span<const Value> further = {},
                                Value loss = {});
 
-/// The largest sum, over the replicas, of the magnitudes of gradients with which a step is applied: half the largest
-/// finite float32. The bound implies that the sums of the gradients are finite, so replicas can decide before the sums
-/// exist. All replicas take the same decision, since they compare the same number.
-inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
-
-/// Returns the largest magnitude of the gradients of a replica with which a step is applied, if `weights` is the sum of
-/// the numbers by which the gradients of all replicas are multiplied before they are added up, such as the number of
-/// the replicas. A replica with a larger magnitude reports infinity. All other magnitudes have sums of at most
-/// kLargestSum in every order, so all that add up magnitudes take the same decision.
-double bound_of_magnitude(double weights);
-
-/// Returns the magnitude of a replica: the largest magnitude of its gradients, `further` ones included; infinity if
-/// that is above bound_of_magnitude(weights); a NaN if one of them has a NaN or the loss is not finite. 0 if
-/// TrainingSpec::check_finite is false.
-Value magnitude_of(const ReplicaGradients& replica, const TrainingSpec& spec, double weights);
-
-/// Returns the flag that updates read: 1 if the losses and gradients of all replicas are finite, else 0, with which
-/// updates change nothing. `sum` must be the sum of magnitude_of() over all replicas; the flag is 1 if the sum is at
-/// most kLargestSum.
-Value step_is_finite(Value sum);
-/// Returns 1 if the flag that updates read is 0, else 0.
-Value is_skipped(Value apply_if);
-
 /// The gradients of all replicas, equal on all of them.
 struct ReducedGradients {
   /// The number that step_is_finite() compares: the sum over the replicas of their magnitudes. If
@@ -139,8 +115,8 @@ struct ReducedGradients {
 /// largest_magnitude() of `loss_check` and its gradients, with bound_of_magnitude() of the number of replicas.
 using ReduceGradients = std::function<ReducedGradients(Value loss_check, std::span<const Value> gradients)>;
 
-/// The ReduceGradients for one replica, which returns the gradients unchanged.
-ReducedGradients unreduced(Value loss_check, std::span<const Value> gradients);
+/// Returns the ReduceGradients for one replica, which leaves the gradients unchanged.
+ReduceGradients unreduced(const TrainingSpec& spec);
 
 /// The graph of a training step: the forward graph, the gradients of its loss, their sums by `reduce`, and the updates.
 /// Outputs: those of the forward graph and names::kMagnitude. A step in which the loss or a gradient of any replica is

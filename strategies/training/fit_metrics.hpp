@@ -28,8 +28,8 @@ class FitMetrics {
   std::int64_t steps_of_epoch() const { return epoch_.result().steps; }
   /// The first step of the run that is not finite.
   const std::optional<StepMetrics>& not_finite() const { return not_finite_; }
-  /// The steps of the run that were reported without rows.
-  const std::vector<std::int64_t>& without_rows() const { return without_rows_; }
+  /// The steps of the run that no replica has reported.
+  const std::vector<MissingStep>& missing_steps() const { return missing_steps_; }
   FitResult& result() { return result_; }
   const FitResult& result() const { return result_; }
 
@@ -43,7 +43,7 @@ class FitMetrics {
   std::int64_t steps_since_pause_ = 0;
   Clock::time_point run_begin_;
   std::optional<StepMetrics> not_finite_;
-  std::vector<std::int64_t> without_rows_;
+  std::vector<MissingStep> missing_steps_;
 };
 
 }  // namespace troupe

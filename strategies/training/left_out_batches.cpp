@@ -25,7 +25,7 @@ bool TrainingRun::has_invalid_sample() const {
 bool TrainingRun::leaves_out(const Failure& failure) {
   if (!has_invalid_sample()) return false;
   end_failed_run();
-  auto skipped = skipped_sample(failure, progress_, metrics_.without_rows());
+  auto skipped = skipped_sample(failure, progress_, metrics_.missing_steps());
   pass_batch(failure.step);
   const auto ended = leave_run();
   if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", skipped.text, skipped.sample);

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/strategies/step/training_graph.hpp"
+#include "troupe/strategies/step/step_decision.hpp"
 #include "troupe/transport/bytes.hpp"
 
 namespace troupe {

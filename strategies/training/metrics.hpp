@@ -65,6 +65,8 @@ struct StepMetrics {
   /// The sum over the replicas of names::kMagnitude, which tells whether gradients are finite and no more; 0 in an
   /// evaluation.
   float magnitude = 0.0F;
+  /// The worker of asynchronous servers that got the batch of the step, if no worker has reported the step; else -1.
+  int missing_worker = -1;
 
   /// True if the losses and gradients of the step are finite, so that the step changes parameters.
   bool finite() const;

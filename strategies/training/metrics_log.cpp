@@ -220,7 +220,11 @@ std::size_t MetricsLog::take_in_order(bool last) {
     for (; queue.size() > 0; queue.pop()) order_.add(queue[0]);
   if (last) order_.end(shard_log_->end_step());
   taken_ = order_.take();
-  for (auto& step : taken_) divide_by_weights(step);
+  for (auto& step : taken_) {
+    if (step.rows == 0) step.missing_worker = shard_log_->worker_of(step.step);
+    divide_by_weights(step);
+  }
+  if (!taken_.empty()) shard_log_->forget_workers(taken_.back().step + 1);
   return taken_.size();
 }
 

@@ -15,10 +15,16 @@ struct SkippedSample {
   std::string text;     ///< the error text, which names the row
 };
 
-/// Returns the sample that has caused the failure of a run. `without_rows` has the steps of the run that no replica has
-/// reported. If replicas do not share steps and only one of them has failed, the first of these steps is that of the
-/// failure. The row is unknown if several have failed, or if each process has samples of its own.
+/// A step of a run that no replica has reported.
+struct MissingStep {
+  std::int64_t step;
+  int worker;  ///< see StepMetrics::missing_worker
+};
+
+/// Returns the sample that has caused the failure of a run. `missing` has the missing steps of the run, in order. If
+/// replicas do not share steps, the first of these steps that belongs to the replica of the failure is the one that has
+/// failed. The row is unknown if there is no such step, or if each process has samples of its own.
 SkippedSample skipped_sample(const Failure& failure, const EpochProgress& progress,
-                             std::span<const std::int64_t> without_rows);
+                             std::span<const MissingStep> missing);
 
 }  // namespace troupe

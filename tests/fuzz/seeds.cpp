@@ -24,7 +24,6 @@ Failure some_failure() {
           .kind = FailureKind::invalid_sample,
           .row = 3,
           .sample = 35,
-          .others_failed = true,
           .what = "[loss] broken",
           .cause = cause};
 }

@@ -19,7 +19,6 @@ TEST_CASE("the root cause is the failure of the earliest step, in every order of
   for (const auto& root : {root_cause(root_cause(nullptr, sample), op), root_cause(root_cause(nullptr, op), sample)}) {
     CHECK(root->step == 3);
     CHECK(root->kind == FailureKind::invalid_sample);
-    CHECK_FALSE(root->others_failed);
   }
 }
 
@@ -29,12 +28,4 @@ TEST_CASE("a failure that belongs to no step stays the root cause") {
     CHECK(root_cause(first, sample)->step == 9);
     CHECK(root_cause(sample, first)->step == 3);
   }
-}
-
-TEST_CASE("the root cause tells whether steps of several replicas have failed") {
-  const auto sample = failure_of(FailureKind::invalid_sample, 3, 0);
-  const auto both = root_cause(sample, failure_of(FailureKind::invalid_sample, 2, 1));
-  CHECK(both->step == 2);
-  CHECK(both->others_failed);
-  CHECK(root_cause(both, sample)->others_failed);
 }

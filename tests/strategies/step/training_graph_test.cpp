@@ -32,7 +32,7 @@ TEST_CASE("a forward graph has bias and activation in its products, and no updat
 }
 
 TEST_CASE("a training graph computes no unused gradient") {
-  const auto graph = training_graph(small_spec(), kFields, unreduced);
+  const auto graph = training_graph(small_spec(), kFields, unreduced(small_spec()));
   // Two forward, two of the weights, one of the hidden layer; none of the features.
   CHECK(count_of(graph, "matmul") == 5);
   CHECK(count_of(graph, "sgd_update") == 4);
@@ -48,7 +48,7 @@ TEST_CASE("gradients are handed over as the backward pass makes them, behind the
       last = gradient.id();
       shapes.push_back(gradient.shape());
     }
-    return unreduced(loss_check, gradients);
+    return unreduced(small_spec())(loss_check, gradients);
   });
   REQUIRE(shapes.size() == 4);
   CHECK((shapes[0] == Shape{2} || shapes[0] == Shape{8, 2}));
@@ -58,13 +58,13 @@ TEST_CASE("gradients are handed over as the backward pass makes them, behind the
 TEST_CASE("a training whose optimizer has a group without parameters is refused; other graphs are not concerned") {
   auto spec = small_spec();
   spec.optimizer = spec.optimizer.frozen([](const std::string& name) { return name == "hidden.weight"; });
-  CHECK_THROWS_WITH(training_graph(spec, kFields, unreduced), Contains("group 1, given to frozen(), accepts none of"));
+  CHECK_THROWS_WITH(training_graph(spec, kFields, unreduced(spec)), Contains("group 1, given to frozen(), accepts none of"));
   CHECK_NOTHROW(forward_graph(spec, kFields));
 }
 
 TEST_CASE("a strategy that loses a gradient, or does not check one, is told so") {
   const auto loses_gradient = [](Value loss_check, std::span<const Value> gradients) {
-    return unreduced(loss_check, gradients.first(3));
+    return unreduced(small_spec())(loss_check, gradients.first(3));
   };
   CHECK_THROWS_WITH(training_graph(small_spec(), kFields, loses_gradient),
                     Contains("[strategy] reduces 4 gradients to 3"));
@@ -74,7 +74,7 @@ TEST_CASE("a strategy that loses a gradient, or does not check one, is told so")
   CHECK_THROWS_WITH(training_graph(small_spec(), kFields, checks_loss_alone),
                     Contains("[strategy] the magnitude by which it decides must depend on all gradients"));
   const auto reports_loss_alone = [](Value loss_check, std::span<const Value> gradients) {
-    auto reduced = unreduced(loss_check, gradients);
+    auto reduced = unreduced(small_spec())(loss_check, gradients);
     reduced.own_magnitude = loss_check;
     return reduced;
   };
