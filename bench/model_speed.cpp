@@ -69,7 +69,8 @@ Case make_case(const Options& options) {
 
 /// Runs one replica's training step on this thread, and prints the time of each kernel.
 void print_profile(const Case& of) {
-  const auto graph = optimized_for(Device{}, without_all_reduce(training_graph(of.spec, of.data.fields(), unreduced(of.spec))));
+  const auto graph =
+      optimized_for(Device{}, without_all_reduce(training_graph(of.spec, of.data.fields(), unreduced(of.spec))));
   Program program(graph, of.data.batch_rows());
   const auto rows = of.data.batch_rows();
   std::uint64_t stream = 0;

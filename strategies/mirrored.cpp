@@ -107,7 +107,7 @@ class Reducer {
   const MirroredOptions& options_;
   const std::int64_t replicas_;
   const bool check_finite_;
-  const double bound_;  // of the magnitude of a replica
+  const double bound_;  // largest magnitude of a replica
   GradientHook::NextStates next_states_;
 };
 

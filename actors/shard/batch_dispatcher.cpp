@@ -53,6 +53,7 @@ class BatchDispatcher final : public PortActor {
     sequence_numbers_ = 0;
     sent_.clear();
     refused_.clear();
+    if (records_.log) records_.log->forget_workers(first_step_);
     if (dispatch_ != Dispatch::parts) begin_recorded_run();
   }
 

@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 /// The graph that OneDevice runs on the device.
 Graph graph_on(const TrainingCase& measured, Device device) {
-  return optimized_for(device, without_all_reduce(training_graph(measured.spec, measured.data.fields(), unreduced(measured.spec))));
+  return optimized_for(
+      device, without_all_reduce(training_graph(measured.spec, measured.data.fields(), unreduced(measured.spec))));
 }
 
 /// The values of a field in the first batch.

@@ -111,6 +111,7 @@ class Splitter {
     return split_.weighted ? builder.value(builder.graph().output(names::loss_sum(0))) : Value{};
   }
 
+  /// Returns the magnitude of the worker; see magnitude_of(). 0 if TrainingSpec::check_finite is false.
   Value magnitude_of_worker(GraphBuilder& builder, const ReplicaGradients& replica) const {
     if (!spec_.check_finite) return replica.loss_check;
     auto all = replica.gradients;
@@ -287,7 +288,7 @@ class Splitter {
   const TrainingSpec& spec_;
   const GradientHook* hook_;
   const bool decides_together_;
-  const double bound_;  // of the magnitude of a worker
+  const double bound_;  // largest magnitude of a worker
   Graph forward_;
   std::vector<LookedUpParameter> looked_up_;
   std::vector<PlacedParameter> placed_;

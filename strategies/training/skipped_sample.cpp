@@ -9,8 +9,7 @@ namespace troupe {
 
 namespace {
 
-std::int64_t sample_of(const Failure& failure, const EpochProgress& progress,
-                       std::span<const MissingStep> missing) {
+std::int64_t sample_of(const Failure& failure, const EpochProgress& progress, std::span<const MissingStep> missing) {
   if (failure.row == InvalidSample::kUnknown)
     return progress.has_own_samples() ? InvalidSample::kUnknown : failure.sample;
   if (progress.shares_steps()) return progress.sample_at(failure.step, failure.replica, failure.row);

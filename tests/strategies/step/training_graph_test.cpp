@@ -58,7 +58,8 @@ TEST_CASE("gradients are handed over as the backward pass makes them, behind the
 TEST_CASE("a training whose optimizer has a group without parameters is refused; other graphs are not concerned") {
   auto spec = small_spec();
   spec.optimizer = spec.optimizer.frozen([](const std::string& name) { return name == "hidden.weight"; });
-  CHECK_THROWS_WITH(training_graph(spec, kFields, unreduced(spec)), Contains("group 1, given to frozen(), accepts none of"));
+  CHECK_THROWS_WITH(training_graph(spec, kFields, unreduced(spec)),
+                    Contains("group 1, given to frozen(), accepts none of"));
   CHECK_NOTHROW(forward_graph(spec, kFields));
 }
 

@@ -21,7 +21,8 @@ class HalfStrategy final : public Strategy {
     return reports_ ? std::vector{0} : Strategy::reporting_replicas();
   }
   Plan training_plan(const PlanRequest& request) const override {
-    return plan_of(request, without_all_reduce(training_graph(request.spec, request.data.fields(), unreduced(request.spec))));
+    return plan_of(request,
+                   without_all_reduce(training_graph(request.spec, request.data.fields(), unreduced(request.spec))));
   }
   Plan evaluation_plan(const PlanRequest& request) const override {
     return plan_of(request, forward_graph(request.spec, request.data.fields()));
