@@ -146,6 +146,7 @@ TEST_CASE("a rank of another run is refused by its run id, without a secret of i
   const auto ends = on_processes(2, [&](int rank) {
     auto options = options_of(rank, 2, address);
     options.job.run_id = rank == 0 ? "first" : "second";
+    if (rank == 0) options.limit = 2 * limit_of(std::chrono::milliseconds(500));
     join_cluster(options);
   });
   CHECK_THAT(ends[1], Contains("rank 1 belongs to run 'second', this is 'first'"));
