@@ -17,6 +17,7 @@
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
 #include "troupe/strategies/step/rows_apart.hpp"
+#include "troupe/strategies/step/separable_update.hpp"
 #include "troupe/strategies/step/step_decision.hpp"
 
 namespace troupe {
@@ -26,14 +27,6 @@ namespace {
 TrainedParameter described(const Graph& graph, ValueId id) {
   const auto& node = graph.producer(id);
   return {node.name, graph.info(id), node.initializer, {}, GraphBuilder::is_row_sparse(node)};
-}
-
-/// True if a value with this shape that the update of a row-sparse parameter changes can only be the number of updates
-/// of the parameter: a scalar of an update by an op that counts.
-bool counts_updates(const Graph& update, const TensorInfo& info) {
-  return info.shape.rank() == 0 && std::ranges::all_of(update.nodes(), [](const Node& node) {
-           return node.op->kind != OpKind::update || node.is(kAdamUpdate);
-         });
 }
 
 /// Splits one training step; see split_training(). run() must be called once.
@@ -82,7 +75,7 @@ class Splitter {
       builder.output(names::row_gradients_of(looked_up_[i].name), row_gradients(replica, i));
       add_looked_up(parameters, i);
     }
-    expect_separable();
+    expect_separable(split_);
     split_.worker = with_parts(eliminate_dead_code(std::move(builder).build()));
     return std::move(split_);
   }
@@ -234,30 +227,6 @@ class Splitter {
     std::ranges::sort(rows.parts, {}, &ParameterRows::Part::rows);
     rows.chunk = part_of(rows.parameter, {0, chunk_rows(rows.parameter.info)});
     rows.update = update_graph(spec_.optimizer, spec_.seed, {rows.chunk});
-  }
-
-  /// Throws Error if the optimizer needs the gradients of several shards together, or all rows of a looked-up parameter
-  /// in every step.
-  void expect_separable() const {
-    for (const auto& rows : split_.looked_up) {
-      for (const auto& node : rows.update.nodes())
-        if (node.is(kAccumulate) || node.is(kAverage))
-          throw Error("optimizer", "accumulates or averages in every step, but of '" + rows.parameter.name +
-                                       "' a shard gets the rows that are looked up");
-      for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
-        if (!stored.rows && !counts_updates(rows.update, stored.parameter.info))
-          throw Error("optimizer", "has the state '" + stored.parameter.ref.name + "', which is not one of rows");
-    }
-    for (const auto& group : split_.groups) expect_own_norm(group.update, split_.shards());
-    for (const auto& rows : split_.looked_up) expect_own_norm(rows.update, split_.shards() + 1);
-  }
-
-  static void expect_own_norm(const Graph& update, std::size_t shards) {
-    for (const auto& node : update.nodes())
-      if (node.is(kGlobalNormFactor) && shards > 1)
-        throw Error("optimizer",
-                    "clips at the norm of all gradients, which do not come together in one place; clip "
-                    "values, or use one server and no row-sparse parameters");
   }
 
   /// Returns the worker's graph with each split parameter replaced by the concatenation of its parts.
