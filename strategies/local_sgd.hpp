@@ -22,9 +22,11 @@ struct LocalSgdOptions {
 /// A strategy in which each worker trains its own copy of the parameters with its part of every batch. After every
 /// `local_steps` steps the workers exchange parameters with the servers: the common parameters minus the mean of all
 /// copies, weighted by rows, are applied as a gradient to the common parameters, and every copy is set to the common
-/// parameters. An epoch ends with such an exchange, even after fewer steps. A loss that divides by weights divides by
-/// those of a worker's rows. Source: S. Stich, Local SGD converges fast
-/// and communicates little, 2019.
+/// parameters. A run ends with such an exchange, even after fewer steps: at the end of an epoch or of a fit, at a
+/// pause, and at a step boundary for another thread (ParameterReader). With several local steps, such an exchange
+/// changes the results. A loss that divides by weights divides by those of a worker's rows. A worker whose step fails
+/// leaves out its parts of the step and of later ones; the others keep theirs. Source: S. Stich, Local SGD converges
+/// fast and communicates little, 2019.
 class LocalSgd : public Strategy {
  public:
   /// Worker w runs at workers[w]; the common parameters lie in host memory at the servers. Throws Error if there is no
@@ -34,6 +36,7 @@ class LocalSgd : public Strategy {
            ServerOptions server_options = {});
 
   bool decides_by_replica() const override { return true; }
+  std::optional<std::int64_t> steps_per_update() const override { return options_.local_steps; }
   std::optional<bool> equal_copies() const override { return true; }
   Plan training_plan(const PlanRequest& request) const override;
 

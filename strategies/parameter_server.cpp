@@ -35,6 +35,11 @@ ParameterServer::ParameterServer(std::vector<Place> workers, const std::vector<P
                                       std::to_string(num_replicas_in_sync()));
 }
 
+std::optional<std::int64_t> ParameterServer::steps_per_update() const {
+  if (rule_.late == LateGradients::dropped && !shares_steps()) return std::nullopt;
+  return 1;
+}
+
 std::set<int> ParameterServer::expendable() const {
   if (shares_steps()) return {};
   std::set<int> processes;

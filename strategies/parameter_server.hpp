@@ -43,6 +43,8 @@ class ParameterServer : public Strategy {
                   ServerOptions options = {});
 
   bool shares_steps() const override { return rule_.quorum == num_replicas_in_sync(); }
+  /// Not set with backup workers, whose late gradients make no update.
+  std::optional<std::int64_t> steps_per_update() const override;
   /// The places given to set_forward_places(), or those of the workers if none were given, without places in
   /// expendable() processes. If none is left, cpu:0 of rank 0.
   std::vector<Place> forward_places() const override;

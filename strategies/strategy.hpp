@@ -34,6 +34,10 @@ class Strategy {
   /// True if a replica applies its part of a step although the loss or the gradients of another replica are not finite,
   /// so that a step may be applied in part. False: all replicas decide together.
   virtual bool decides_by_replica() const { return false; }
+  /// The number of steps that one update of the parameters in the store is made of. The trainer counts updates to find
+  /// the position of a fit whose run was given up. Not set: the number varies; the position is then that after the
+  /// reported steps.
+  virtual std::optional<std::int64_t> steps_per_update() const { return 1; }
   /// The replicas whose sinks report the steps of training_plan(): all of them by default. If replicas share steps, a
   /// step is complete when each of these has reported its part; a fit fails if one has no sink or leaves a step out.
   virtual std::vector<int> reporting_replicas() const;

@@ -63,7 +63,6 @@ void ReplicaParameters::advance() {
 void ReplicaParameters::take_infos() {
   while (has(kInfo)) {
     auto arrival = take(kInfo);
-    if (arrival.failure) fail_with(arrival.failure);
     requests_.push_back(arrival.failure ? BatchInfo{.step = arrival.step} : BatchInfo::read(arrival.tensor));
     give_back(kInfo, arrival);
   }
@@ -72,10 +71,11 @@ void ReplicaParameters::take_infos() {
 bool ReplicaParameters::take_gradients() {
   if (!answered_ || !has(kGradients)) return false;
   auto arrival = take(kGradients);
-  if (arrival.failure) fail_with(arrival.failure);
-  if (!failure_) apply(arrival.tensor, requests_.front());
+  auto& batch = requests_.front();
+  if (arrival.failure) batch.rows = 0;
+  if (!failure_) apply(arrival.tensor, batch);
   give_back(kGradients, arrival);
-  rows_ += requests_.front().rows;
+  rows_ += batch.rows;
   requests_.pop_front();
   answered_ = false;
   exchanging_ = true;
@@ -83,15 +83,16 @@ bool ReplicaParameters::take_gradients() {
   return true;
 }
 
-/// Updates the parameters. A batch without rows changes no value, but counts as an update of parameters in the store,
-/// so that the copies of all replicas have the same number of updates. If gradients of several steps are accumulated,
-/// the batch may begin or end an update, so its update is made, too.
+/// Updates the parameters. A batch without rows, or one whose gradients are a failure, changes no value, but counts as
+/// an update of parameters in the store, so that the copies of all replicas have the same number of updates. If
+/// gradients of several steps are accumulated, the batch may begin or end an update, so its update is made, too.
 void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
   const bool changes = batch.rows > 0 || accumulates_;
   if (!changes && !parameters_in_store_) return;
   update_parameters([&] {
     if (!changes) return;
-    update_.take_part(gradients, batch.rows, batch.global_rows);
+    const auto& block = update_.gradient_block();
+    update_.take_part(gradients ? gradients : Tensor(block.shape, block.dtype), batch.rows, batch.global_rows);
     update_.apply(batch.step, batch.rows);
   });
   blocks_.changed();

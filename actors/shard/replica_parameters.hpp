@@ -22,7 +22,9 @@ struct ReplicaUpdate {
 };
 
 /// Base of an actor that holds the parameters of one replica. After every step the actor updates the parameters with
-/// the gradients of the replica's part of the batch; then a subclass exchanges parameters with other actors. Inputs:
+/// the gradients of the replica's part of the batch; then a subclass exchanges parameters with other actors. A part
+/// whose gradients are a failure is left out, and the exchanges go on, so that a failed run keeps the other parts and
+/// their parameters. Inputs:
 /// batch infos and gradients of the replica, then the inputs of the subclass. Outputs: the parameters, to the replica,
 /// then the outputs of the subclass. All actors of this kind in a plan make the same number of steps.
 class ReplicaParameters : public PortActor {
@@ -57,13 +59,13 @@ class ReplicaParameters : public PortActor {
   /// The parameters in an older block minus the current ones, as a block of gradients; see ShardUpdate::change_since().
   Tensor change_since(const Tensor& block, std::int64_t rows) const { return update_.change_since(block, rows); }
 
-  /// Rows of all batches whose gradients have arrived in this run.
+  /// Rows of all batches of this run whose gradients have arrived and are no failure.
   std::int64_t rows() const { return rows_; }
   /// Whether the batch info of another step has arrived.
   bool has_next_step() const { return !requests_.empty(); }
   /// Whether no further step follows in this run.
   bool steps_ended() const { return requests_.empty() && ended(kInfo); }
-  /// The failure that the replica gets in place of parameters, or null.
+  /// The failure of an exchange, which the replica gets in place of parameters, or null.
   const FailurePtr& failure() const { return failure_; }
   void fail_with(const FailurePtr& failure) { failure_ = failure; }
 

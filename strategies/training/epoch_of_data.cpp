@@ -29,6 +29,8 @@ EpochRows epoch_of_data(const Dataset& data, bool has_known_end, const TrainingS
                  data.layout().hash()};
   rows.identity = [data, seed = spec.seed] { return identity_of(data, seed); };
   rows.shares_steps = strategy.shares_steps();
+  rows.decides_by_replica = strategy.decides_by_replica();
+  rows.steps_per_update = strategy.steps_per_update();
   rows.has_own_samples = !data.layout().whole();
   rows.steps_of_update = spec.optimizer.accumulated_steps();
   if (has_known_end && data.layout().whole())

@@ -21,8 +21,10 @@ struct EpochRows {
   std::int64_t layout = 0;  ///< ShardLayout::hash() of the data
   /// Returns the identity of the data; see TrainingPosition::data. Called only if a fit begins or ends within an epoch.
   std::function<std::int64_t()> identity = [] { return std::int64_t{0}; };
-  std::int64_t steps_of_update = 1;  ///< see Optimizer::accumulating()
-  bool shares_steps = true;          ///< see Strategy::shares_steps()
+  std::int64_t steps_of_update = 1;                  ///< see Optimizer::accumulating()
+  bool shares_steps = true;                          ///< see Strategy::shares_steps()
+  bool decides_by_replica = false;                   ///< see Strategy::decides_by_replica()
+  std::optional<std::int64_t> steps_per_update = 1;  ///< see Strategy::steps_per_update()
   /// Each process has samples of its own, so the row of a sample in its process is no row of the data set.
   bool has_own_samples = false;
   /// Returns the row of the data set that is row `row` of a replica's part of a batch, or InvalidSample::kUnknown.
@@ -73,6 +75,8 @@ class EpochProgress {
   /// The last steps whose gradients no update has used yet; see FitResult::accumulated_steps.
   std::int64_t accumulated_steps() const { return position_.step % data_.steps_of_update; }
   bool shares_steps() const { return data_.shares_steps; }
+  bool decides_by_replica() const { return data_.decides_by_replica; }
+  const std::optional<std::int64_t>& steps_per_update() const { return data_.steps_per_update; }
   bool has_own_samples() const { return data_.has_own_samples; }
   /// The row of the data set that is row `row` of a replica's part of the batch of step `step` of the run, or
   /// InvalidSample::kUnknown.

@@ -54,11 +54,16 @@ void TrainingRun::end_failed_run() {
   if (!first_error.empty()) throw Error("run", first_error);
 }
 
-/// Sets the position after the batch of step `step`, which has failed. The batch is no step. The failure, and so the
-/// position, is the same in all processes.
+/// Whether the reported steps include those that other replicas have made after the failed step `step`, or their parts
+/// of it.
+bool TrainingRun::has_passed(std::int64_t step) const {
+  return !progress_.shares_steps() || (progress_.decides_by_replica() && progress_.position().step > step);
+}
+
+/// Sets the position after the batch of step `step`, which has failed. If no replica has applied a part of it, the
+/// batch is no step. The failure, and so the position, is the same in all processes.
 void TrainingRun::pass_batch(std::int64_t step) {
-  // If replicas do not share steps, the steps after the failed one were made and reported, too.
-  if (!progress_.shares_steps()) return;
+  if (has_passed(step)) return;
   progress_.set_next_step(step);
   progress_.pass_batch();
 }

@@ -59,6 +59,7 @@ struct StepMetrics {
   /// Rows of the batch. If replicas decide for themselves whether to apply their part of a step, see
   /// Strategy::decides_by_replica(): the rows of the replicas that have applied theirs.
   std::int64_t rows = 0;
+  std::int64_t batch_rows = 0;  ///< rows of the whole batch; 0 if no replica has reported the step
   MetricValues values = {};
   /// Sum and weight of each mean (LossMean) of a loss that divides by weights; the loss is the sum of their values.
   MetricValues loss_means = {};

@@ -24,6 +24,7 @@ void write_report(ByteWriter& writer, const ReplicaReport& report) {
   writer.put(report.metrics.step);
   writer.put(std::bit_cast<std::uint64_t>(report.metrics.loss));
   writer.put(report.metrics.rows);
+  writer.put(report.metrics.batch_rows);
   writer.put(std::bit_cast<std::uint32_t>(report.metrics.magnitude));
   writer.put(static_cast<std::int32_t>(report.metrics.missing_worker));
   write(writer, report.metrics.values);
@@ -36,6 +37,7 @@ ReplicaReport read_report(ByteReader& reader) {
   report.metrics.step = reader.get<std::int64_t>();
   report.metrics.loss = std::bit_cast<double>(reader.get<std::uint64_t>());
   report.metrics.rows = reader.get<std::int64_t>();
+  report.metrics.batch_rows = reader.get<std::int64_t>();
   report.metrics.magnitude = std::bit_cast<float>(reader.get<std::uint32_t>());
   report.metrics.missing_worker = reader.get<std::int32_t>();
   report.metrics.values = read_values(reader);

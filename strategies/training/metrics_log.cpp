@@ -84,7 +84,7 @@ Staleness MetricsLog::staleness() const {
 
 void MetricsLog::begin(std::int64_t first_step) {
   order_.begin(first_step);
-  ended_ = complete_ = false;
+  ended_ = complete_ = has_left_out_ = false;
   if (exchange_) exchange_->begin();
 }
 
@@ -117,8 +117,9 @@ void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::v
     parts_->here[replica] = here[replica] && parts_->reports(static_cast<int>(replica));
 }
 
-void MetricsLog::end_run(std::vector<int> absent) {
+void MetricsLog::end_run(std::vector<int> absent, bool failed) {
   ended_ = true;
+  has_left_out_ = failed && parts_->form.by_replica && parts_->form.shared_steps;
   absent_ = std::move(absent);
   if (!exchange_ || exchange_->is_rank_zero()) return;
   exchange_->send(pop_local());
@@ -129,6 +130,7 @@ std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
   if (exchange_ && !exchange_->is_rank_zero()) return take_from_rank_zero(limit);
   if (exchange_) keep(exchange_->receive(limit));
   const bool last = ended_ && (!exchange_ || exchange_->all_ended(absent_));
+  if (last && has_left_out_) add_left_out();
   const auto count = parts_->form.shared_steps ? take_from_all() : take_in_order(last);
   const std::span<const StepMetrics> taken(taken_.data(), count);
   const bool completes = last && !std::exchange(complete_, true);
@@ -159,7 +161,7 @@ void MetricsLog::keep(std::vector<ReplicaReport> reports) {
 }
 
 /// Removes and returns the reports of the steps that all replicas of this process have reported; if replicas do not
-/// share steps, all reports of these replicas.
+/// share steps or may have left out their parts, all reports of these replicas.
 std::vector<ReplicaReport> MetricsLog::pop_local() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
@@ -170,12 +172,31 @@ std::vector<ReplicaReport> MetricsLog::pop_local() {
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!parts_->here[replica]) continue;
     auto& queue = per_replica[replica];
-    for (auto left = parts_->form.shared_steps ? count : queue.size(); left > 0; --left) {
+    for (auto left = parts_->form.shared_steps && !has_left_out_ ? count : queue.size(); left > 0; --left) {
       reports.push_back({static_cast<int>(replica), queue[0]});
       queue.pop();
     }
   }
   return reports;
+}
+
+/// Adds a report without rows for each step that a replica has not reported, but another one has. A replica that has
+/// failed reports no later step, so these are the last steps.
+void MetricsLog::add_left_out() {
+  std::lock_guard lock(parts_->mutex);
+  std::size_t most = 0;
+  std::int64_t first_step = 0;
+  for (const auto& queue : parts_->per_replica) {
+    most = std::max(most, queue.size());
+    if (queue.size() > 0) first_step = queue[0].step;
+  }
+  for (const auto replica : parts_->reporting) {
+    auto& queue = parts_->per_replica[static_cast<std::size_t>(replica)];
+    while (queue.size() < most) {
+      StepMetrics left_out{.step = first_step + static_cast<std::int64_t>(queue.size())};
+      queue.push(left_out);
+    }
+  }
 }
 
 /// Combines the reports of each step that all replicas have reported, and writes the steps to the first elements of

@@ -37,8 +37,9 @@ class MetricsLog {
   /// Begins a run whose first step is `first_step`.
   void begin(std::int64_t first_step);
   /// Ends the run in this process, whose replicas report nothing more. The processes in `absent` report nothing more
-  /// either.
-  void end_run(std::vector<int> absent = {});
+  /// either. If the run has `failed` and replicas decide for themselves, a step is complete that some replicas have
+  /// reported: the others have left their parts out.
+  void end_run(std::vector<int> absent = {}, bool failed = false);
 
   /// The names of the graph's outputs that are the first inputs of a sink; see SinkInputs. The batch info is not in the
   /// list.
@@ -80,6 +81,7 @@ class MetricsLog {
     ReportForm form;
     bool ended = false;  // a step that is not finite has ended the run
   };
+  void add_left_out();
   std::size_t take_from_all();
   std::size_t take_in_order(bool last);
   std::span<const StepMetrics> take_from_rank_zero(std::chrono::milliseconds limit);
@@ -90,6 +92,7 @@ class MetricsLog {
   std::shared_ptr<Parts> parts_;
   std::unique_ptr<MetricsExchange> exchange_;
   bool ended_ = false, complete_ = false;
+  bool has_left_out_ = false;  // the run has failed, and replicas may have left out their parts of its last steps
   std::vector<int> absent_;
   StepOrder order_;  // used only if replicas do not share steps
   std::shared_ptr<ShardLog> shard_log_ = std::make_shared<ShardLog>();

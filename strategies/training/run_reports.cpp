@@ -35,13 +35,24 @@ void TrainingRun::note_last_steps() {
   expect_all_steps();
 }
 
+/// Counts the steps that the other processes report for a run that all replicas have ended, though the fit fails. A
+/// process that cannot report any more ends the wait.
+void TrainingRun::note_reports_of_all() {
+  if (log_->complete()) return;
+  try {
+    await_reports([] {});
+  } catch (const Error&) {
+    // The fit passes on the error that has ended it.
+  }
+}
+
 /// Ends the run for the log, and counts the steps that the other processes report. Calls `check` before every wait.
 /// Notes whether the run was ended early.
 void TrainingRun::await_reports(const std::function<void()>& check) {
   stopped_ = plan_->stopped();
   interrupted_ = plan_->interrupted();
   const auto deadline = Clock::now() + stall_limit_;
-  log_->end_run(plan_->absent());
+  log_->end_run(plan_->absent(), plan_->failure() != nullptr);
   note_steps();
   while (!log_->complete()) {
     check();

@@ -60,6 +60,7 @@ void SinkInputs::read(const Firing& firing, StepMetrics& part) const {
   part.step = batch.step;
   part.loss = number_of(firing.inputs[0]);
   part.rows = batch.rows;
+  part.batch_rows = batch.global_rows;
   part.magnitude = magnitude_ ? firing.inputs[inputs - 2].item<float>() : 0.0F;
   read(values_, firing, part.values, part.rows);
   read(loss_means_, firing, part.loss_means, part.rows);

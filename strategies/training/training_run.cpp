@@ -76,14 +76,20 @@ void TrainingRun::end_early() {
 }
 
 /// Sets the position after a run that has failed or was given up. It is computed from the updates of the parameters,
-/// because a step may have been reported whose update was never made. If a sample has failed the run, but another error
-/// ends the fit, the next fit begins with the batch of the sample.
+/// because a step may have been reported whose update was never made. If an update is not made of one step of all
+/// replicas, but all replicas have ended at the same step, it is the position after the reported steps. If a sample has
+/// failed the run, but another error ends the fit, the next fit begins with the batch of the sample.
 void TrainingRun::note_position() {
+  const bool in_order = plan_ && plan_->drained();
+  const auto steps = progress_.steps_per_update();
+  if (in_order && (steps != 1 || progress_.decides_by_replica())) note_reports_of_all();
   if (plan_ && has_invalid_sample()) {
-    if (progress_.shares_steps()) progress_.set_next_step(plan_->failure()->step);
-  } else if (const auto updates_now = trained_.updates()) {
-    progress_.set_steps(*updates_now - updates_before_.value_or(0));
+    if (const auto step = plan_->failure()->step; !has_passed(step)) progress_.set_next_step(step);
+    return;
   }
+  const auto updates = trained_.updates();
+  const bool by_updates = steps && updates && (!in_order || (*steps == 1 && !progress_.decides_by_replica()));
+  if (by_updates) progress_.set_steps((*updates - updates_before_.value_or(0)) * *steps);
 }
 
 void TrainingRun::call_on_over(bool succeeded) {

@@ -43,7 +43,7 @@ struct FitOptions {
   std::function<void(const EpochMetrics&)> on_epoch = {};
   /// If set, training pauses after every `pause_every` steps of this fit, and on_pause is called with the means of the
   /// steps since the last pause. on_pause may use the trainer like on_epoch. A pause does not change the results of the
-  /// steps.
+  /// steps, except with LocalSgd and several local steps, whose workers exchange parameters at a pause.
   std::optional<std::int64_t> pause_every = {};
   std::function<void(const Metrics&)> on_pause = {};
   /// Called about ten times a second, and after on_epoch and on_pause. If it returns true, the fit ends, at the same
@@ -144,11 +144,13 @@ class TrainingRun {
   bool has_invalid_sample() const;
   bool leaves_out(const Failure& failure);
   void end_failed_run();
+  bool has_passed(std::int64_t step) const;
   void pass_batch(std::int64_t step);
   void respawn();
   void note_position();
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
+  void note_reports_of_all();
   void await_reports(const std::function<void()>& check);
   void expect_all_steps() const;
   void call_on_over(bool succeeded);

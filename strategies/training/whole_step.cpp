@@ -15,6 +15,7 @@ namespace {
 void add_part(StepMetrics& whole, const StepMetrics& part, bool first) {
   whole.loss += part.loss;
   whole.rows += part.rows;
+  whole.batch_rows = part.batch_rows;
   whole.magnitude += part.magnitude;
   if (first) {
     whole.values = part.values;
@@ -46,17 +47,16 @@ void combine_parts(std::vector<StepQueue>& per_replica, std::span<const int> rep
   whole = {.step = oldest(reporting.front()).step,
            .values = std::move(whole.values),
            .loss_means = std::move(whole.loss_means)};
-  std::int64_t batch_rows = 0;
   bool has_values = false;
   for (const auto replica : reporting) {
     const auto& part = oldest(replica);
     expect_step(whole, part, replica, reporting.front());
-    batch_rows += part.rows;
-    if (!in_part || applied(replica)) add_part(whole, part, !std::exchange(has_values, true));
+    const bool left_out = by_replica && part.batch_rows == 0;
+    if (in_part ? applied(replica) : !left_out) add_part(whole, part, !std::exchange(has_values, true));
     per_replica[static_cast<std::size_t>(replica)].pop();
   }
   // A replica divides its loss by the rows of the whole batch.
-  if (in_part) whole.loss *= static_cast<double>(batch_rows) / static_cast<double>(whole.rows);
+  if (in_part) whole.loss *= static_cast<double>(whole.batch_rows) / static_cast<double>(whole.rows);
   divide_by_weights(whole);
 }
 

@@ -17,13 +17,13 @@ using namespace troupe::testing;
 namespace {
 
 /// Two metrics: the accuracy, per row, and one with its own count.
-MetricsLog log_of(int replicas) {
+MetricsLog log_of(int replicas, const ReportForm& form = {}) {
   auto spec = small_spec();
   spec.metrics = {accuracy(), {"weighted", [](const Outputs& out, const Inputs&) -> MetricSums {
                                  const auto sum = reduce_sum(out[""], std::vector<std::int64_t>{0, 1});
                                  return {sum, sum};
                                }}};
-  return {replicas, spec, small_dataset(1).fields()};
+  return {replicas, spec, small_dataset(1).fields(), form};
 }
 
 void report(Task& sink, std::int64_t step, float loss, std::int64_t correct, float weighted, float weight,
@@ -69,6 +69,31 @@ TEST_CASE("steps are put together from all replicas, in order, as soon as all ha
   report(*second, 6, 0.0F, 1, 0.0F, 0.0F, 1);
   CHECK(log.take().size() == 1);
   CHECK(log.take().empty());
+}
+
+TEST_CASE("after a failed run, the parts that replicas have left out are no parts of the last steps") {
+  auto log = log_of(3, {.by_replica = true});
+  SpawnContext context;
+  const auto sink = log.sink(NonFiniteLoss::stop);
+  log.begin(5);
+  for (std::int64_t step = 5; step < 8; ++step) report(*sink({.replica = 1}, context), step, 0.5F, 2, 1.0F, 1.0F, 4);
+  report(*sink({.replica = 0}, context), 5, 0.25F, 1, 6.0F, 2.0F, 2);
+  report(*sink({.replica = 2}, context), 5, 0.25F, 1, 6.0F, 2.0F, 3);
+  report(*sink({.replica = 2}, context), 6, 0.25F, 1, 6.0F, 2.0F, 3);
+  const bool failed = GENERATE(false, true);
+  log.end_run({}, failed);
+  const auto steps = log.take();
+  REQUIRE(steps.size() == (failed ? 3 : 1));
+  CHECK(steps[0].rows == 9);
+  CHECK(steps[0].loss == 1.0);
+  if (!failed) return;
+  CHECK(steps[1].step == 6);
+  CHECK(steps[1].rows == 7);
+  CHECK(steps[1].loss == Approx(0.75 * 9.0 / 7.0));
+  CHECK(steps[2].step == 7);
+  CHECK(steps[2].rows == 4);
+  CHECK(steps[2].loss == Approx(0.5 * 9.0 / 4.0));
+  CHECK(steps[2].values["accuracy"] == 0.5);
 }
 
 TEST_CASE("a process other than rank 0 names its own replica whose report is missing, not one of another process") {

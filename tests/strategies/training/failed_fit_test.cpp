@@ -1,0 +1,107 @@
+// The position and the parameters after a fit that an error has ended.
+
+#include <stdexcept>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/strategies/local_sgd.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+#include "troupe/tests/extent.hpp"
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr std::int64_t kBatchesOfOnes = 10, kOnesOfBatch = 4, kNoRow = -1;
+
+/// Rows of ones. The function of the field cannot read row `damaged`.
+Dataset rows_of_ones(std::int64_t damaged = kNoRow) {
+  return Dataset::of_rows(kBatchesOfOnes * kOnesOfBatch)
+      .with_function<float>("x", {1},
+                            [damaged](std::int64_t row, std::span<float> to) {
+                              if (row == damaged) throw std::runtime_error("the record is damaged");
+                              to[0] = 1.0F;
+                            })
+      .batch(kOnesOfBatch);
+}
+
+/// A trainer of one parameter that every step makes smaller by 1.
+Trainer trainer_of_ones(Runtime& runtime, const Strategy& strategy) {
+  const auto model = [](const Inputs& in) -> Outputs {
+    return mul(in["x"], in.builder().parameter("w", {1}, Initializer::zeros()));
+  };
+  const auto loss = [](const Outputs& outputs, const Inputs&) { return reshape(outputs[""], {kBatch}); };
+  return {runtime, strategy, model, Sgd{.lr = 1.0}, loss};
+}
+
+float parameter_of(const Trainer& trainer) {
+  return trainer.parameters().get("w").data<float>()[0];
+}
+
+LocalSgd local(int workers, std::int64_t steps) {
+  return {places_of(cpu_devices(workers)), {Place{}}, {.local_steps = steps}};
+}
+
+}  // namespace
+
+TEST_CASE("after an exception of a callback, a fit of local steps goes on after the steps that the parameters hold") {
+  const auto workers = GENERATE(1, 2);
+  const std::int64_t local_steps = GENERATE(1, 3, 50);
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
+    auto runtime = scheduled_runtime(seed);
+    const auto strategy = local(workers, local_steps);
+    auto trainer = trainer_of_ones(runtime, strategy);
+    const auto on_pause = [](const Metrics&) { throw std::runtime_error("the program has failed"); };
+    CHECK_THROWS_WITH(trainer.fit(rows_of_ones(), {.pause_every = 4, .on_pause = on_pause}),
+                      Contains("the program has failed"));
+    CHECK(trainer.steps() == 4);
+    CHECK(parameter_of(trainer) == -4.0F);
+    const auto on_step = [](const StepMetrics&) { throw std::runtime_error("the program has failed again"); };
+    CHECK_THROWS_WITH(trainer.fit(rows_of_ones(), {.on_step = on_step}), Contains("failed again"));
+    CHECK(parameter_of(trainer) == static_cast<float>(-trainer.steps()));
+  }
+}
+
+TEST_CASE("after an exception, a fit with backup workers trains no batch twice") {
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
+    auto runtime = scheduled_runtime(seed);
+    const ParameterServer servers(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::with_backup(2, 1));
+    auto trainer = trainer_of_ones(runtime, servers);
+    const auto on_pause = [](const Metrics&) { throw std::runtime_error("the program has failed"); };
+    CHECK_THROWS_WITH(trainer.fit(rows_of_ones(), {.pause_every = 4, .on_pause = on_pause}), Contains("has failed"));
+    CHECK(trainer.steps() == 4);
+    // A worker computes half a batch of the data set.
+    CHECK(trainer.fit(rows_of_ones()).steps == 2 * kBatchesOfOnes - 4);
+  }
+}
+
+TEST_CASE("a record that a worker of local SGD cannot read costs the worker's parts alone, and no part counts twice") {
+  const auto workers = GENERATE(1, 2);
+  const std::int64_t local_steps = GENERATE(1, 3, 50);
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
+    CAPTURE(workers, local_steps, seed);
+    auto runtime = scheduled_runtime(seed);
+    const auto strategy = local(workers, local_steps);
+    auto trainer = trainer_of_ones(runtime, strategy);
+    const auto data = rows_of_ones(5 * kOnesOfBatch + 1);  // worker 0 has the row
+    std::int64_t steps = 0, rows = 0;
+    const auto on_step = [&](const StepMetrics& step) {
+      rows += step.rows;
+      CHECK(step.step == steps++);
+      CHECK(step.rows == (step.step < 5 ? kOnesOfBatch : kOnesOfBatch / workers));
+      CHECK(step.batch_rows == kOnesOfBatch);
+    };
+    CHECK_THROWS_AS(trainer.fit(data, {.on_step = on_step}), InvalidSample);
+    CHECK(trainer.steps() == steps);
+    const auto passed = steps + (workers == 1 ? 1 : 0);
+    CHECK(steps >= 5);
+    // A copy is weighted by the rows that have changed it, so with one step in a round each step counts whole.
+    if (workers == 1 || local_steps == 1)
+      CHECK(parameter_of(trainer) == static_cast<float>(-steps));
+    else
+      CHECK(parameter_of(trainer) <= -5.0F);
+    if (passed < kBatchesOfOnes) CHECK(trainer.fit(data).steps == kBatchesOfOnes - passed);
+  }
+}
