@@ -26,6 +26,11 @@ std::uint64_t next_generation() {
   return ++generations;
 }
 
+FailurePtr failure_of_program(int process, const std::exception_ptr& error) {
+  const auto text = "[plan] the program of process " + std::to_string(process) + " has thrown: " + text_of(error);
+  return std::make_shared<const Failure>(Failure{.rank = process, .what = text});
+}
+
 }  // namespace
 
 struct SpawnedPlan::State : SpawnedTogether {
@@ -204,11 +209,13 @@ void SpawnedPlan::stop() {
 }
 
 void SpawnedPlan::stop_because_of(const std::exception_ptr& error) {
-  if (!is_shared()) return stop();
-  const int process = state_->cluster->process();
-  const auto text = "[plan] the program of process " + std::to_string(process) + " has thrown: " + text_of(error);
-  const auto failure = std::make_shared<const Failure>(Failure{.rank = process, .what = text});
-  done() ? state_->control->give_up(failure) : state_->control->failed(failure);
+  if (!done() || !is_shared()) return end_run_because_of(error);
+  state_->control->give_up(failure_of_program(state_->cluster->process(), error));
+}
+
+void SpawnedPlan::end_run_because_of(const std::exception_ptr& error) {
+  if (done()) return;
+  is_shared() ? state_->control->failed(failure_of_program(state_->cluster->process(), error)) : stop();
 }
 
 void SpawnedPlan::on_over(std::function<void()> callback) {

@@ -104,6 +104,9 @@ class SpawnedPlan {
   /// Ends the run like stop(), because the program has thrown `error`. If the plan is shared with other processes, the
   /// run fails there with the text of the exception, and no run can follow, also if no run is in progress.
   void stop_because_of(const std::exception_ptr& error);
+  /// Like stop_because_of(), but does nothing if no run is in progress. All processes see the same end of the run: with
+  /// the failure or, if the run has ended meanwhile, without it.
+  void end_run_because_of(const std::exception_ptr& error);
   /// Sets a function that is called, on any thread, whenever a run is over. For callers that do not wait(), such as an
   /// actor, which posts itself a message in the callback.
   void on_over(std::function<void()> callback);

@@ -62,10 +62,12 @@ bool TrainingRun::stopping() const {
 }
 
 /// Counts the last steps of the run that has ended, stores the position, and calls on_pause or on_epoch or both. Starts
-/// the next run if the fit is not over. Returns true if the fit is over.
+/// the next run if the fit is not over. Returns true if the fit is over. Rethrows the exception of a callback that was
+/// called in the run, after the values of the run are exchanged: other processes may not know of the exception.
 bool TrainingRun::finish_run() {
   note_last_steps();
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
+  if (error_) std::rethrow_exception(error_);
   report();
   expect_finite();
   const bool skips_epoch = source_is_used_up();

@@ -88,6 +88,18 @@ void TrainingRun::report() {
   if (!stop_wanted_ && is_stop_requested()) stop();
 }
 
+/// Reports steps while the run may be in progress. If a callback throws, keeps its exception in error_ and ends the run,
+/// which all processes see alike; the fit ends by the exception once the run is over.
+void TrainingRun::report_in_run() {
+  if (error_) return;
+  try {
+    report();
+  } catch (...) {
+    error_ = std::current_exception();
+    if (plan_) plan_->end_run_because_of(error_);
+  }
+}
+
 /// Throws Error if a step of the run was not finite and such a step ends the fit. A sink ends the run itself if the
 /// loss or a gradient of its replica is not finite; this function finds sums over replicas that are too large.
 void TrainingRun::expect_finite() const {

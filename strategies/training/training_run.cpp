@@ -125,52 +125,45 @@ bool TrainingRun::advance() {
   if (over_) return true;
   const auto driver = drive();
   try {
-    if (!error_) report();
+    report_in_run();
     if (plan_) plan_->check_progress(stall_limit_);
     if (plan_ && !plan_->done()) return false;
-    const auto failure = plan_ ? plan_->failure() : nullptr;
-    if (failure && leaves_out(*failure)) return over_;
-    if (error_) std::rethrow_exception(error_);
-    if (failure) throw Error("run", to_string(*failure));
-    report();
+    if (const auto failure = plan_ ? plan_->failure() : nullptr) {
+      if (leaves_out(*failure)) return over_;
+      if (error_) std::rethrow_exception(error_);
+      throw Error("run", to_string(*failure));
+    }
     return finish_run();
   } catch (...) {
-    error_ = std::current_exception();
+    end_by_exception();
   }
-  // After an exception of a callback, all replicas end at the same step.
+}
+
+/// Ends the fit because of the exception that is being handled, and rethrows it.
+void TrainingRun::end_by_exception() {
+  error_ = std::current_exception();
   if (plan_) plan_->stop_because_of(error_);
-  if (plan_ && !plan_->done()) return false;
   end_early();
-  std::rethrow_exception(error_);
+  throw;
 }
 
 FitResult TrainingRun::wait() {
-  bool callback_has_thrown = false;
-  const auto on_interval = [&] {
-    callback_has_thrown = true;
-    report();
-    callback_has_thrown = false;
-  };
-  const WaitOptions options{.stall_limit = stall_limit_, .on_interval = on_interval};
+  const WaitOptions options{.stall_limit = stall_limit_, .on_interval = [this] { report_in_run(); }};
   if (boundaries_) boundaries_->set_driver();
   try {
     while (!over_) {
-      callback_has_thrown = false;
       try {
         plan_->wait(options);
       } catch (...) {
-        if (callback_has_thrown) error_ = std::current_exception();
         const auto failure = plan_->failure();
-        if (!failure || !leaves_out(*failure)) throw;
-        continue;
+        if (failure && leaves_out(*failure)) continue;
+        if (error_) std::rethrow_exception(error_);
+        throw;
       }
       finish_run();
     }
   } catch (...) {
-    error_ = std::current_exception();
-    if (plan_) plan_->stop_because_of(error_);
-    end_early();
-    throw;
+    end_by_exception();
   }
   call_on_over(true);
   return metrics_.result();

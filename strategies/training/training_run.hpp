@@ -141,6 +141,7 @@ class TrainingRun {
   bool source_is_used_up();
   void finish_epoch(const EndedRun& ended);
   void end_early();
+  [[noreturn]] void end_by_exception();
   bool has_invalid_sample() const;
   bool leaves_out(const Failure& failure);
   void end_failed_run();
@@ -155,6 +156,7 @@ class TrainingRun {
   void expect_all_steps() const;
   void call_on_over(bool succeeded);
   void report();
+  void report_in_run();
 
   std::shared_ptr<SpawnedPlan> plan_;
   RunningPlan running_;  // plan_, for other threads

@@ -8,6 +8,7 @@
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -28,12 +29,12 @@ Dataset rows_of_ones(std::int64_t damaged = kNoRow) {
 }
 
 /// A trainer of one parameter that every step makes smaller by 1.
-Trainer trainer_of_ones(Runtime& runtime, const Strategy& strategy) {
+Trainer trainer_of_ones(Runtime& runtime, const Strategy& strategy, std::shared_ptr<Cluster> cluster = nullptr) {
   const auto model = [](const Inputs& in) -> Outputs {
     return mul(in["x"], in.builder().parameter("w", {1}, Initializer::zeros()));
   };
   const auto loss = [](const Outputs& outputs, const Inputs&) { return reshape(outputs[""], {kBatch}); };
-  return {runtime, strategy, model, Sgd{.lr = 1.0}, loss};
+  return {runtime, strategy, model, Sgd{.lr = 1.0}, loss, {.cluster = std::move(cluster)}};
 }
 
 float parameter_of(const Trainer& trainer) {
@@ -104,4 +105,43 @@ TEST_CASE("a record that a worker of local SGD cannot read costs the worker's pa
       CHECK(parameter_of(trainer) <= -5.0F);
     if (passed < kBatchesOfOnes) CHECK(trainer.fit(data).steps == kBatchesOfOnes - passed);
   }
+}
+
+TEST_CASE("all processes agree on the position of a failed fit of local steps") {
+  enum class Cause { sample, on_pause, on_step };
+  const auto cause = GENERATE(Cause::sample, Cause::on_pause, Cause::on_step);
+  const auto address = new_address();
+  std::vector<std::int64_t> failed(2), passed(2);
+  float parameter = 0.0F;
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 1});
+    const std::vector<Place> places{{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}};
+    const LocalSgd strategy(places, {Place{}}, {.local_steps = 3});
+    auto trainer = trainer_of_ones(runtime, strategy, cluster);
+    // Worker 1 has the row.
+    const auto data = rows_of_ones(cause == Cause::sample ? 5 * kOnesOfBatch + 3 : kNoRow);
+    FitOptions options;
+    if (cause == Cause::on_pause) options.pause_every = 4;
+    if (cause == Cause::on_pause && rank == 1)
+      options.on_pause = [](const Metrics&) { throw std::runtime_error("the disk is full"); };
+    if (cause == Cause::on_step && rank == 1)
+      options.on_step = [](const StepMetrics&) { throw std::runtime_error("the disk is full"); };
+    try {
+      trainer.fit(data, options);
+    } catch (const std::exception&) {
+      // A fit in process 0 may have ended before process 1 throws.
+    }
+    failed[at] = trainer.steps();
+    if (rank == 0) parameter = parameter_of(trainer);  // the server is in process 0
+    passed[at] = trainer.fit(data, {.max_steps = kBatchesOfOnes - failed[at]}).steps;
+    cluster->leave();
+  });
+  CAPTURE(static_cast<int>(cause));
+  CHECK(ends == Ends(2));
+  CHECK(failed[0] == failed[1]);
+  CHECK(passed[0] == passed[1]);
+  CHECK(failed[0] + passed[0] == kBatchesOfOnes);
+  if (cause != Cause::sample) CHECK(parameter == static_cast<float>(-failed[0]));
 }
