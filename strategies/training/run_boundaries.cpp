@@ -65,7 +65,7 @@ bool TrainingRun::stopping() const {
 /// the next run if the fit is not over. Returns true if the fit is over. Rethrows the exception of a callback that was
 /// called in the run, after the values of the run are exchanged: other processes may not know of the exception.
 bool TrainingRun::finish_run() {
-  note_last_steps();
+  error_ ? note_reports_of_all() : note_last_steps();
   if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   if (error_) std::rethrow_exception(error_);
   report();
