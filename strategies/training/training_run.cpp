@@ -39,6 +39,7 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
         [this] { running_.interrupt(); });
   running_.set(plan_.get());
   const auto driver = drive();
+  metrics_.result().accumulated_steps = progress_.accumulated_steps();
   start_epoch();
 }
 
@@ -69,7 +70,11 @@ void TrainingRun::end_early() {
   unreported_.clear();
   if (in_run_) {
     note_position();
-    store_position();
+    try {
+      store_position();
+    } catch (...) {
+      // The position is stored, and error_ is passed on.
+    }
   }
   // Only now may other threads set parameters, which counts as an update.
   boundaries_.reset();
