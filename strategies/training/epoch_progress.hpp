@@ -34,6 +34,8 @@ struct EpochRows {
 struct TrainingProgress {
   std::shared_ptr<ParameterStore> store;
   std::string trainer = ParameterStore::kTrainer;
+  /// The stores in which actors train; stores[i] is that of process (or part) i, null if that is another process.
+  Stores stores = {};
 
   TrainingPosition position() const { return store->position(trainer); }
   void set_position(const TrainingPosition& position) const { store->set_position(position, trainer); }

@@ -119,6 +119,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
     const auto& cluster = shared_->cluster();
     auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
                                                  std::move(trace), generation);
+    shared_->add_missing_parameters(spawned->plan());
     if (log == nullptr) return spawned;
     std::vector<bool> here;
     for (const auto& place : replicas) here.push_back(place.process == cluster->rank());
@@ -130,7 +131,9 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
     context.store = stores_[i];
     parts.push_back({options_.other_parts[i - 1], context});
   }
-  return std::make_unique<SpawnedPlan>(std::move(parts), std::move(plan), std::move(trace));
+  auto spawned = std::make_unique<SpawnedPlan>(std::move(parts), std::move(plan), std::move(trace));
+  shared_->add_missing_parameters(spawned->plan());
+  return spawned;
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
@@ -174,7 +177,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
     std::shared_ptr<Recording> none;
     return spawn_training(data, batches.get(), options, none);
   };
-  const TrainingProgress progress{store_, *name_};
+  const TrainingProgress progress{store_, *name_, shared_->stores_by_process()};
   return std::make_unique<TrainingRun>(std::move(*training), epoch_of_data(data, batches == nullptr, spec_, strategy_),
                                        guarded(options), progress, options_.stall_limit, std::move(run_hooks));
 }

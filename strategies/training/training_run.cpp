@@ -27,7 +27,7 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
     : plan_(std::move(training.plan)),
       log_(std::move(training.log)),
       options_(std::move(options)),
-      trained_(progress.store, plan_->plan()),
+      trained_(progress.stores, plan_->plan()),
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       progress_(std::move(progress), std::move(data)) {
