@@ -142,6 +142,7 @@ class TrainingRun {
   void finish_epoch(const EndedRun& ended);
   void end_early();
   bool has_invalid_sample() const;
+  bool is_left_out(const StepMetrics& step) const;
   bool leaves_out(const Failure& failure);
   void end_failed_run();
   void pass_batch(std::int64_t step);

@@ -90,14 +90,29 @@ TEST_CASE("asynchronous servers leave a bad sample out") {
   const ParameterServer servers(places, places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
   auto trainer = small_trainer(runtime, servers);
   const auto data = rows_without({}, {13});
-  const auto result = trainer.fit(data, {.epochs = 2, .on_invalid_sample = InvalidSamples::skip});
+  std::int64_t steps_reported = 0;
+  const auto result = trainer.fit(data, {.epochs = 2,
+                                         .on_step = [&](const StepMetrics&) { ++steps_reported; },
+                                         .on_invalid_sample = InvalidSamples::skip});
   // The worker makes no further step of the run, so batches that it was given already are left out, too.
   CHECK(result.skipped_batches >= 2);
   REQUIRE(result.skipped_samples.size() == 2);
   for (const auto& sample : result.skipped_samples) CHECK(sample.sample == 13);
   CHECK(result.epochs.size() == 2);
-  // Each batch was passed once: half a batch of the data set is a step.
-  CHECK(result.steps == 2 * 2 * kSampleCount / kRowsOfBatch);
+  // Each batch was passed once: half a batch of the data set is a step. A batch that was left out is none.
+  CHECK(result.steps + result.skipped_batches == 2 * 2 * kSampleCount / kRowsOfBatch);
+  CHECK(result.epochs[0].training.steps + result.epochs[1].training.steps == result.steps);
+  CHECK(result.rows == result.steps * kRowsOfBatch / 2);
+  CHECK(steps_reported == result.steps);
+}
+
+TEST_CASE("a fit on asynchronous servers makes as many steps as it may, besides the batches that it leaves out") {
+  auto runtime = scheduled_runtime(3, 3);
+  const ParameterServer servers(places_of(cpu_devices(2)), places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
+  auto trainer = small_trainer(runtime, servers);
+  const auto result = trainer.fit(rows_without({}, {1}), {.max_steps = 5, .on_invalid_sample = InvalidSamples::skip});
+  CHECK(result.skipped_batches >= 1);
+  CHECK(result.steps == 5);
 }
 
 TEST_CASE("the row of a sample is right if several workers of asynchronous servers fail in one run") {
@@ -267,7 +282,7 @@ TEST_CASE("the staleness of a fit is counted to the end if its last batch is lef
   REQUIRE(result.skipped_batches == 1);
   auto gradients = result.staleness.dropped;
   for (const auto& applied : result.staleness.applied) gradients += applied.second;
-  CHECK(gradients == result.steps - 1);
+  CHECK(gradients == result.steps);
 }
 
 TEST_CASE("a fit whose actors cannot be spawned anew after a bad sample is over, also for on_progress") {
