@@ -113,6 +113,7 @@ TEST_CASE("a fit on asynchronous servers makes as many steps as it may, besides 
   const auto result = trainer.fit(rows_without({}, {1}), {.max_steps = 5, .on_invalid_sample = InvalidSamples::skip});
   CHECK(result.skipped_batches >= 1);
   CHECK(result.steps == 5);
+  CHECK(result.rows == 5 * kRowsOfBatch / 2);
 }
 
 TEST_CASE("the row of a sample is right if several workers of asynchronous servers fail in one run") {
