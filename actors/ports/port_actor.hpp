@@ -93,9 +93,10 @@ class PortActor : public Participant {
   /// its own firing rule fails if a tensor was refused and on_slot_free() does not call was_refused(), or is not called
   /// because the actor has ended its run.
   void tolerate_losses() { refusals_.tolerate(); }
-  /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again. Throws Error
-  /// if has_free() is false, if this actor has ended its run, if the tensor is null, or if the output has consumers and
-  /// shape or dtype differ from the plan.
+  /// Sends a tensor and returns its slot. The tensor must not be written to until the slot is free again, which is
+  /// checked only as far as SentTensors says: move the tensor, so that no handle is left. Throws Error if has_free() is
+  /// false, if this actor has ended its run, if the tensor is null, or if the output has consumers and shape or dtype
+  /// differ from the plan.
   std::uint32_t send_output(std::uint32_t output, Tensor tensor, std::int64_t step);
   /// Sends a failure in place of a tensor and returns its slot. Throws Error if has_free() is false, if this actor has
   /// ended its run, or if the failure is null.

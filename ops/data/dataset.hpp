@@ -153,8 +153,8 @@ class Dataset {
 
   /// Returns a text with the number of rows, the batch size, the shuffle buffer and the streams, and for each field its
   /// dtype, shape and scaling and a hash of its samples. Processes compare these texts to check that they have the same
-  /// data. If a function writes the field, the hash is of at most 4 of its rows. Other fields are hashed in the first
-  /// call; the arrays must not change afterwards.
+  /// data. If a function writes the field, the hash is of at most 4 of its rows; a row that the function cannot read
+  /// counts with a fixed value. Other fields are hashed in the first call; the arrays must not change afterwards.
   std::string content() const;
 
   /// True if both data sets read the same memory or call the same functions, and visit the samples in the same order

@@ -27,6 +27,17 @@ void write_row(const auto& write, std::int64_t sample, const std::string& field)
   }
 }
 
+/// Adds a row of a field to a hash. `memory` has room for the row. A row that the field's function cannot read adds a
+/// fixed text: the content of the data names no bad sample, only a step that uses the sample does.
+void add_row(Hash& hash, const Dataset& data, std::int32_t sample, std::size_t field, const Tensor& memory) {
+  try {
+    data.gather({&sample, 1}, field, memory);
+  } catch (const InvalidSample&) {
+    return hash.add("unreadable");
+  }
+  hash.add_bytes(memory.raw(), memory.bytes());
+}
+
 }  // namespace
 
 std::optional<Dataset::StoredField> Dataset::stored(std::size_t field) const {
@@ -100,9 +111,7 @@ std::string Dataset::content() const {
       const Tensor row(info.shape.with_rows(1), info.dtype);
       for (const auto sample : {std::int64_t{0}, rows_ / 3, rows_ / 2, rows_ - 1}) {
         if (sample < 0 || sample >= rows_) continue;
-        const auto number = static_cast<std::int32_t>(sample);
-        gather({&number, 1}, i, row);
-        hash.add_bytes(row.raw(), row.bytes());
+        add_row(hash, *this, static_cast<std::int32_t>(sample), i, row);
       }
       content = hash.hex();
     }

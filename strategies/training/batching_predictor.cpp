@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <span>
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -30,7 +31,7 @@ constexpr int kMostActors = 1'024;
 using Arrays = Predictor::Arrays;
 
 /// Returns the rows of one field of all requests, in the order of the requests.
-Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field, std::int64_t rows) {
+Tensor joined(std::span<const PredictionRequest> requests, const Field& field, std::int64_t rows) {
   Tensor all(field.info.shape.with_first(rows), field.info.dtype);
   auto* to = all.bytes() > 0 ? all.mutable_raw() : nullptr;
   for (const auto& request : requests)
@@ -98,19 +99,28 @@ void fail(PredictionRequest& request) {
   }
 }
 
-/// Predicts the rows of all requests in one batch, and answers each request.
-void answer(Predictor& predictor, const std::string& output, std::vector<PredictionRequest> requests) {
+/// Predicts the rows of all requests in one batch, and answers each request. Throws like Predictor::predict().
+void answer_together(Predictor& predictor, const std::string& output, std::span<PredictionRequest> requests) {
+  std::int64_t rows = 0;
+  for (const auto& request : requests) rows += request.count;
+  Arrays all;
+  for (const auto& field : predictor.fields()) all.emplace_back(field.name, joined(requests, field, rows));
+  const auto result = predictor.predict(all, output);
+  std::int64_t first = 0;
+  for (auto& request : requests) {
+    request.answer.set_value(result.rows(first, request.count).host_copy());
+    first += request.count;
+  }
+}
+
+/// Answers each request, by an exception if the prediction fails. If a row of one request cannot be used, the requests
+/// are predicted one by one: the others are answered, and the error names the row in its request.
+void answer(Predictor& predictor, const std::string& output, std::span<PredictionRequest> requests) {
   try {
-    std::int64_t rows = 0;
-    for (const auto& request : requests) rows += request.count;
-    Arrays all;
-    for (const auto& field : predictor.fields()) all.emplace_back(field.name, joined(requests, field, rows));
-    const auto result = predictor.predict(all, output);
-    std::int64_t first = 0;
-    for (auto& request : requests) {
-      request.answer.set_value(result.rows(first, request.count).host_copy());
-      first += request.count;
-    }
+    answer_together(predictor, output, requests);
+  } catch (const InvalidSample&) {
+    if (requests.size() == 1) return fail(requests.front());
+    for (auto& request : requests) answer(predictor, output, {&request, 1});
   } catch (...) {
     for (auto& request : requests) fail(request);
   }
@@ -156,7 +166,7 @@ void BatchingPredictor::spawn_actors(const std::vector<std::shared_ptr<Predictor
           const auto work = [predictor, shared, self](bool overdue) {
             for (auto taken = shared->take(overdue); !taken.empty(); taken = shared->take(overdue)) {
               ++shared->batches;
-              answer(*predictor, shared->options.output, std::move(taken));
+              answer(*predictor, shared->options.output, taken);
             }
             std::lock_guard lock(shared->mutex);
             if (shared->closed && shared->requests.empty()) self->quit();

@@ -38,10 +38,12 @@ class BatchingPredictor {
   /// Predicts the output for one or more rows; see Predictor::predict() for the arrays, which are copied, and for the
   /// result. Returns at once. Do not wait for the future on a worker of the runtime, which may have to compute the
   /// result. Throws Error if the rows do not fit the fields. The future has an exception if the prediction fails, for
-  /// example while a run writes to the parameters.
+  /// example while a run writes to the parameters. If it is an InvalidSample, it names a row of `rows`; other requests
+  /// are answered.
   std::future<Tensor> predict(const Arrays& rows);
 
-  /// Number of batches that the actors have predicted so far.
+  /// Number of batches that the actors have predicted so far. A batch whose requests had to be predicted one by one
+  /// counts once.
   std::int64_t batches() const;
 
  private:

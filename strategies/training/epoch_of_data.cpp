@@ -21,6 +21,17 @@ std::int64_t identity_of(const Dataset& data, std::uint64_t seed) {
   return static_cast<std::int64_t>(hash_of_text(text) | 1U);
 }
 
+/// Returns the function that finds the rows of the data set in batches of which each of `parts` replicas gets a part.
+EpochRows::SampleAt samples_of(const Dataset& data, std::uint64_t seed, int parts) {
+  return [data, seed, parts](const TrainingPosition& at, int replica, std::int64_t row) {
+    const auto first = at.batch * at.batch_rows;
+    const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), parts, parts == 1 ? 0 : replica);
+    if (row < 0 || row >= part.rows) return InvalidSample::kUnknown;
+    const auto order = data.order(seed, at.epoch);
+    return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + part.first + row)));
+  };
+}
+
 }  // namespace
 
 EpochRows epoch_of_data(const Dataset& data, bool has_known_end, const TrainingSpec& spec, const Strategy& strategy) {
@@ -34,14 +45,15 @@ EpochRows epoch_of_data(const Dataset& data, bool has_known_end, const TrainingS
   rows.has_own_samples = !data.layout().whole();
   rows.steps_of_update = spec.optimizer.accumulated_steps();
   if (has_known_end && data.layout().whole())
-    rows.sample_at = [data, seed = spec.seed, parts = rows.shares_steps ? strategy.num_replicas_in_sync() : 1](
-                         const TrainingPosition& at, int replica, std::int64_t row) {
-      const auto first = at.batch * at.batch_rows;
-      const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), parts, parts == 1 ? 0 : replica);
-      if (row < 0 || row >= part.rows) return InvalidSample::kUnknown;
-      const auto order = data.order(seed, at.epoch);
-      return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + part.first + row)));
-    };
+    rows.sample_at = samples_of(data, spec.seed, rows.shares_steps ? strategy.num_replicas_in_sync() : 1);
+  return rows;
+}
+
+EpochRows epoch_of_forward(const Dataset& data, bool has_known_end, std::uint64_t seed, const Strategy& strategy) {
+  EpochRows rows{has_known_end ? data.rows() : EpochRows::kUnknown, data.batch_rows(), data.layout().hash()};
+  rows.has_own_samples = !data.layout().whole();
+  if (has_known_end && data.layout().whole())
+    rows.sample_at = samples_of(data, seed, static_cast<int>(strategy.forward_places().size()));
   return rows;
 }
 

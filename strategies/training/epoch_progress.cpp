@@ -32,7 +32,10 @@ void EpochProgress::begin_next_epoch() {
 }
 
 void EpochProgress::keep() {
-  position_.data = position_.batch > 0 ? data_.identity() : 0;
+  position_.data = 0;
+  progress_.set_position(position_);
+  if (position_.batch == 0) return;
+  position_.data = data_.identity();
   progress_.set_position(position_);
 }
 

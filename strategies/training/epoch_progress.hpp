@@ -36,6 +36,8 @@ struct EpochRows {
 struct TrainingProgress {
   std::shared_ptr<ParameterStore> store;
   std::string trainer = ParameterStore::kTrainer;
+  /// The stores in which actors train; stores[i] is that of process (or part) i, null if that is another process.
+  Stores stores = {};
 
   TrainingPosition position() const { return store->position(trainer); }
   void set_position(const TrainingPosition& position) const { store->set_position(position, trainer); }
@@ -44,7 +46,8 @@ struct TrainingProgress {
 /// The position of a fit in its data, run by run. A run is a part of an epoch.
 class EpochProgress {
  public:
-  EpochProgress(TrainingProgress progress, EpochRows data) : progress_(std::move(progress)), data_(std::move(data)) {}
+  EpochProgress(TrainingProgress progress, EpochRows data)
+      : progress_(std::move(progress)), data_(std::move(data)), position_(progress_.position()) {}
 
   /// Begins a run at the position in the store. An epoch that was stopped is resumed only if the data is the same;
   /// otherwise the next epoch begins.
@@ -58,7 +61,8 @@ class EpochProgress {
   /// Moves past a batch that is no step.
   void pass_batch() { ++position_.batch; }
   void begin_next_epoch();
-  /// Stores the position, with the identity of the data if the epoch is not complete.
+  /// Stores the position, with the identity of the data if the epoch is not complete. If EpochRows::identity throws,
+  /// passes on the exception; the position is stored without an identity then.
   void keep();
 
   const TrainingPosition& position() const { return position_; }

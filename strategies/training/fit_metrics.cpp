@@ -14,7 +14,7 @@ void FitMetrics::begin_epoch() {
 void FitMetrics::begin_run() {
   run_begin_ = Clock::now();
   not_finite_.reset();
-  missing_steps_.clear();
+  left_out_.clear();
 }
 
 void FitMetrics::add(const StepMetrics& step) {
@@ -23,7 +23,6 @@ void FitMetrics::add(const StepMetrics& step) {
   ++steps_since_pause_;
   ++result_.steps;
   result_.rows += step.rows;
-  if (step.rows == 0) missing_steps_.push_back({step.step, step.missing_worker});
   if (!not_finite_ && !step.finite()) not_finite_ = step;
 }
 
@@ -43,7 +42,7 @@ Metrics FitMetrics::pause() {
 }
 
 void FitMetrics::add_skipped(SkippedSample sample) {
-  result_.skipped_batches += std::max<std::int64_t>(1, std::ssize(missing_steps_));
+  result_.skipped_batches += std::max<std::int64_t>(1, std::ssize(left_out_));
   if (result_.skipped_samples.size() < FitResult::kMostListed) result_.skipped_samples.push_back(std::move(sample));
 }
 

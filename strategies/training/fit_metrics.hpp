@@ -16,20 +16,24 @@ class FitMetrics {
   void begin_epoch();
   void begin_run();
   void add(const StepMetrics& step);
+  /// Notes a step of the run that was left out, because a sample has failed it or has ended its worker before it. It
+  /// counts in FitResult::skipped_batches alone; see add_skipped().
+  void add_left_out(const StepMetrics& step) { left_out_.push_back({step.step, step.missing_worker}); }
   /// Adds the time since begin_run() to the epoch and to the fit.
   void end_run();
   /// Appends the epoch number `epoch` to the result.
   const EpochMetrics& end_epoch(std::int64_t epoch, bool complete);
   /// Returns the means of the steps since the last pause.
   Metrics pause();
+  /// Adds the sample, and the batches of the steps that were left out: one if there are no such steps.
   void add_skipped(SkippedSample sample);
 
   std::int64_t steps_since_pause() const { return steps_since_pause_; }
   std::int64_t steps_of_epoch() const { return epoch_.result().steps; }
   /// The first step of the run that is not finite.
   const std::optional<StepMetrics>& not_finite() const { return not_finite_; }
-  /// The steps of the run that no replica has reported.
-  const std::vector<MissingStep>& missing_steps() const { return missing_steps_; }
+  /// The steps of the run that were left out.
+  const std::vector<MissingStep>& left_out() const { return left_out_; }
   FitResult& result() { return result_; }
   const FitResult& result() const { return result_; }
 
@@ -43,7 +47,7 @@ class FitMetrics {
   std::int64_t steps_since_pause_ = 0;
   Clock::time_point run_begin_;
   std::optional<StepMetrics> not_finite_;
-  std::vector<MissingStep> missing_steps_;
+  std::vector<MissingStep> left_out_;
 };
 
 }  // namespace troupe

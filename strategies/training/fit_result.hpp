@@ -22,7 +22,7 @@ struct EpochMetrics {
 
 /// The result of a fit.
 struct FitResult {
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  ///< a batch that was left out is no step
   std::int64_t rows = 0;
   double seconds = 0.0;  ///< time of training, without on_epoch and on_pause
   bool stopped = false;  ///< stop_requested or stop() ended the fit

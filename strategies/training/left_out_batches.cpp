@@ -1,4 +1,4 @@
-// A TrainingRun after a run that a sample has failed: the batch of the sample is left out.
+// A TrainingRun after a run that a sample has failed: the batch of the sample is left out, and is no step.
 
 #include <string>
 #include <utility>
@@ -19,13 +19,19 @@ bool TrainingRun::has_invalid_sample() const {
   return failure && failure->kind == FailureKind::invalid_sample && plan_->drained();
 }
 
+/// Whether a step that no worker has reported belongs to a batch that is left out. Replicas that share steps report no
+/// such step.
+bool TrainingRun::is_left_out(const StepMetrics& step) const {
+  return !progress_.shares_steps() && step.rows == 0 && step.values.entries().empty() && has_invalid_sample();
+}
+
 /// Called after a run that has failed. If a sample that cannot be used has caused the failure, goes on after its batch
 /// and returns true, or throws InvalidSample; see FitOptions::on_invalid_sample. Throws the exception of a callback, in
 /// all processes, if one has thrown. Otherwise returns false.
 bool TrainingRun::leaves_out(const Failure& failure) {
   if (!has_invalid_sample()) return false;
   end_failed_run();
-  auto skipped = skipped_sample(failure, progress_, metrics_.missing_steps());
+  auto skipped = skipped_sample(failure, progress_, metrics_.left_out());
   pass_batch(failure.step);
   const auto ended = leave_run();
   if (options_.on_invalid_sample == InvalidSamples::stop) throw InvalidSample("run", skipped.text, skipped.sample);

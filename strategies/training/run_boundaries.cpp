@@ -97,9 +97,9 @@ TrainingRun::EndedRun TrainingRun::leave_run() {
 bool TrainingRun::store_position() {
   const bool complete = epoch_complete();
   if (complete) progress_.begin_next_epoch();
-  progress_.keep();
   metrics_.result().accumulated_steps = progress_.accumulated_steps();
   in_run_ = false;
+  progress_.keep();
   return complete;
 }
 

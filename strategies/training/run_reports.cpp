@@ -76,8 +76,12 @@ void TrainingRun::expect_all_steps() const {
 /// Counts the steps that the log has completed since the last call, and keeps them for on_step.
 void TrainingRun::note_steps(std::chrono::milliseconds limit) {
   for (const auto& step : log_->take(limit)) {
-    metrics_.add(step);
     progress_.pass_step(step.step);
+    if (is_left_out(step)) {
+      metrics_.add_left_out(step);
+      continue;
+    }
+    metrics_.add(step);
     if (options_.on_step) unreported_.push_back(step);
   }
 }

@@ -71,6 +71,13 @@ bool SharedTraining::is_expendable() const {
   return has_others() && std::ranges::find(holder_ranks_, cluster_->rank()) == holder_ranks_.end();
 }
 
+Stores SharedTraining::stores_by_process() const {
+  if (!has_others()) return stores_;
+  Stores stores(static_cast<std::size_t>(cluster_->size()));
+  stores[static_cast<std::size_t>(cluster_->rank())] = stores_.front();
+  return stores;
+}
+
 Communicator& SharedTraining::holders() {
   if (!holders_) {
     const auto rank = std::ranges::find(holder_ranks_, cluster_->rank()) - holder_ranks_.begin();
@@ -96,6 +103,11 @@ Dataset SharedTraining::share(const Dataset& data) {
 void SharedTraining::agree_on_values() {
   if (!has_others()) return synchronize(stores_);
   if (!is_expendable()) adopt_newest_values(holders(), holder_ranks_, *stores_.front(), limit_);
+}
+
+void SharedTraining::add_missing_parameters(const Plan& plan) const {
+  if (is_expendable() || (!has_others() && stores_.size() == 1)) return;
+  for (const auto& store : stores_) troupe::add_missing_parameters(*store, plan);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {

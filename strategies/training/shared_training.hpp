@@ -38,8 +38,12 @@ class SharedTraining {
   bool is_rank_zero() const;
   /// Returns true if this process is expendable: the other processes continue without it if it is lost.
   bool is_expendable() const;
+  /// Element i is the store of process i; null if that is another process. In a job of one process, element i is the
+  /// store of part i.
+  Stores stores_by_process() const;
 
-  // The next functions up to sum() are collective: all holders must call them, in the same order.
+  // The next functions up to sum(), except add_missing_parameters(), are collective: all holders must call them, in the
+  // same order.
 
   /// Returns the data set on which the job trains: `data` in a job of one process, and if every process has all
   /// samples. If each process has samples of its own (DataSharding::file or off), returns a data set of the samples of
@@ -51,6 +55,10 @@ class SharedTraining {
   /// positions of all holders to the newest of any of them; see adopt_newest_values(). In a job of one process, sets
   /// the stores of all parts to the newest values in any of them.
   void agree_on_values();
+  /// Must be called after a plan is spawned. Adds the parameters of the plan that only other processes use to the store
+  /// of this process, or, in a job of one process, to the stores of all parts. The actors of other processes train
+  /// them; end_run() copies the trained values.
+  void add_missing_parameters(const Plan& plan) const;
   /// Must be called after a run of the plan `trained` that has succeeded, or that only a sample has failed. Copies
   /// values that only some processes (or parts) have updated, such as those of shards, to all holders (or parts). If
   /// `record` is not null, adds the recorded run of all holders to the recording of rank 0.

@@ -4,10 +4,12 @@
 #include <span>
 #include <string>
 
+#include "troupe/transport/failure.hpp"
+
 namespace troupe {
 
 class EpochProgress;
-struct Failure;
+struct EpochRows;
 
 /// A sample that cannot be used; see FitOptions::on_invalid_sample.
 struct SkippedSample {
@@ -26,5 +28,10 @@ struct MissingStep {
 /// failed. The row is unknown if there is no such step, or if each process has samples of its own.
 SkippedSample skipped_sample(const Failure& failure, const EpochProgress& progress,
                              std::span<const MissingStep> missing);
+
+/// Throws InvalidSample with the row of the data set if a sample that cannot be used has caused the failure of an
+/// evaluation or a prediction; else does nothing. The steps of the run are the batches of the epoch. `failure` may be
+/// null.
+void expect_valid_samples(const FailurePtr& failure, const EpochRows& epoch);
 
 }  // namespace troupe

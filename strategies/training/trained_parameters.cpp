@@ -1,41 +1,45 @@
 #include "troupe/strategies/training/trained_parameters.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <utility>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// The names of the parameters that the actors of a plan update.
-std::vector<std::string> trained_in(const Plan& plan) {
-  std::set<std::string> written;
+/// The processes and the names of the parameters that their actors update.
+std::set<std::pair<int, std::string>> trained_in(const Plan& plan) {
+  std::set<std::string> trainable;
+  for (const auto& parameter : plan.parameters)
+    if (parameter.trainable && parameter.ref.replica == 0) trainable.insert(parameter.ref.name);
+  std::set<std::pair<int, std::string>> trained;
+  const auto add = [&](const PlanActor& actor, const ParameterRef& ref) {
+    if (trainable.contains(ref.name)) trained.emplace(actor.place.process, ref.name);
+  };
   for (const auto& actor : plan.actors) {
     for (const auto& output : actor.outputs)
-      if (output.parameter) written.insert(output.parameter->name);
+      if (output.parameter) add(actor, *output.parameter);
     for (const auto& held : actor.parameters)
-      if (held.written) written.insert(held.ref.name);
+      if (held.written) add(actor, held.ref);
   }
-  std::vector<std::string> trained;
-  for (const auto& parameter : plan.parameters)
-    if (parameter.trainable && parameter.ref.replica == 0 && written.contains(parameter.ref.name))
-      trained.push_back(parameter.ref.name);
   return trained;
 }
 
 }  // namespace
 
-TrainedParameters::TrainedParameters(std::shared_ptr<ParameterStore> store, const Plan& plan)
-    : store_(std::move(store)), names_(trained_in(plan)) {}
+TrainedParameters::TrainedParameters(const Stores& stores, const Plan& plan) {
+  for (const auto& [process, name] : trained_in(plan))
+    if (const auto& store = stores.at(static_cast<std::size_t>(process))) trained_.emplace_back(store, name);
+}
 
 std::optional<std::int64_t> TrainedParameters::updates() const {
   std::optional<std::int64_t> largest;
-  for (const auto& name : names_) {
-    const auto updates = store_->newest_updates(name);
+  for (const auto& [store, name] : trained_) {
+    const auto updates = store->newest_updates(name);
     if (!updates) return std::nullopt;
     largest = std::max(largest.value_or(0), *updates);
   }

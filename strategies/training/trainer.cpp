@@ -19,6 +19,7 @@
 #include "troupe/strategies/training/predicted_rows.hpp"
 #include "troupe/strategies/training/reporting_sinks.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
+#include "troupe/strategies/training/skipped_sample.hpp"
 #include "troupe/strategies/training/start_values.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
@@ -119,6 +120,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
     const auto& cluster = shared_->cluster();
     auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
                                                  std::move(trace), generation);
+    shared_->add_missing_parameters(spawned->plan());
     if (log == nullptr) return spawned;
     std::vector<bool> here;
     for (const auto& place : replicas) here.push_back(place.process == cluster->rank());
@@ -130,7 +132,9 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
     context.store = stores_[i];
     parts.push_back({options_.other_parts[i - 1], context});
   }
-  return std::make_unique<SpawnedPlan>(std::move(parts), std::move(plan), std::move(trace));
+  auto spawned = std::make_unique<SpawnedPlan>(std::move(parts), std::move(plan), std::move(trace));
+  shared_->add_missing_parameters(spawned->plan());
+  return spawned;
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
@@ -174,7 +178,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
     std::shared_ptr<Recording> none;
     return spawn_training(data, batches.get(), options, none);
   };
-  const TrainingProgress progress{store_, *name_};
+  const TrainingProgress progress{store_, *name_, shared_->stores_by_process()};
   return std::make_unique<TrainingRun>(std::move(*training), epoch_of_data(data, batches == nullptr, spec_, strategy_),
                                        guarded(options), progress, options_.stall_limit, std::move(run_hooks));
 }
@@ -258,9 +262,14 @@ FitResult Trainer::fit(const BatchSource& batches, const FitOptions& options) {
   return start(batches, options)->wait();
 }
 
-void Trainer::run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const {
+void Trainer::run_to_end(SpawnedPlan& plan, const EpochRows& epoch, const std::function<void()>& on_interval) const {
   plan.start({.max_steps = kLastStep});
-  plan.wait({.stall_limit = options_.stall_limit, .on_interval = on_interval});
+  try {
+    plan.wait({.stall_limit = options_.stall_limit, .on_interval = on_interval});
+  } catch (const Error&) {
+    expect_valid_samples(plan.failure(), epoch);
+    throw;
+  }
 }
 
 Trainer::Arrays Trainer::parameter_arrays() const {
@@ -292,7 +301,8 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
   Evaluation evaluation(*log);
-  run_to_end(*spawned, [&] { evaluation.add_steps(); });
+  run_to_end(*spawned, epoch_of_forward(data, batches == nullptr, options_.seed, strategy_),
+             [&] { evaluation.add_steps(); });
   const auto absent = strategy_.expendable();
   auto result = evaluation.end({absent.begin(), absent.end()}, options_.stall_limit,
                                batches == nullptr ? std::optional(data.batches()) : std::nullopt);
@@ -311,7 +321,7 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto plan =
       spawn(in_grain(strategy_.prediction_plan(request(in_order, {predicted.graph_output()})), options_.grain),
             context_for(in_order, predicted.sink()));
-  run_to_end(*plan, {});
+  run_to_end(*plan, epoch_of_forward(in_order, true, options_.seed, strategy_), {});
   if (const auto rows = shared_->sum(predicted.written()); rows != data.rows())
     throw Error("predict", "the plan of the strategy has predicted " + std::to_string(rows) + " of " +
                                std::to_string(data.rows()) + " rows");

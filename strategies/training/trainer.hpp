@@ -90,7 +90,7 @@ class Trainer {
   /// Starts a fit on the batches of a user's actor and returns at once; see TrainingRun. Throws Error like fit().
   std::unique_ptr<TrainingRun> start(const BatchSource& batches, const FitOptions& options = {});
   /// Returns the mean loss and the metrics over all rows of the data. If the data has no rows, the loss is 0 and there
-  /// are no metrics. Throws Error if a loss is not finite.
+  /// are no metrics. Throws Error if a loss is not finite, and InvalidSample, like fit(), if a sample cannot be used.
   Metrics evaluate(const Dataset& data);
   /// Returns the mean loss and the metrics over one epoch of the batches of a user's actor. Throws Error if a loss is
   /// not finite.
@@ -99,12 +99,14 @@ class Trainer {
   /// names the output; empty: the only one. The data needs only the fields that the model reads. Every call spawns a
   /// plan: to predict often, use a Predictor. In an expendable process all rows are zero. Throws Error if there is no
   /// such output, if `output` is empty and the model has several outputs, or if the output does not have one row per
-  /// sample.
+  /// sample. Throws InvalidSample, like fit(), if a sample cannot be used.
   Tensor predict(const Dataset& data, const std::string& output = {});
 
   using Arrays = std::vector<std::pair<std::string, Tensor>>;
   /// Returns the parameters and the buffers, such as running statistics, by name, as copies in host memory. Empty
-  /// before the first plan is spawned. Optimizer state, whose names contain a slash, is left out; parameters() has it.
+  /// before the first plan is spawned, and in an expendable process. After a fit that has succeeded, every other
+  /// process has the trained values, also if actors of one process alone have trained them. Optimizer state, whose
+  /// names contain a slash, is left out; parameters() has it.
   Arrays parameter_arrays() const;
   /// Maps the name of a parameter in another model to its name in this model. Returns nothing for a parameter that is
   /// to be left out.
@@ -149,7 +151,7 @@ class Trainer {
                                      std::optional<std::uint64_t> generation = {});
   TrainingHooks hooks(const FitOptions& options, const std::shared_ptr<Recording>& record);
   FitResult fit_as_expendable(const Dataset& data, const FitOptions& options);
-  void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;
+  void run_to_end(SpawnedPlan& plan, const EpochRows& epoch, const std::function<void()>& on_interval) const;
 
   Runtime runtime_;
   const Strategy& strategy_;

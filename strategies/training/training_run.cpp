@@ -27,7 +27,7 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
     : plan_(std::move(training.plan)),
       log_(std::move(training.log)),
       options_(std::move(options)),
-      trained_(progress.store, plan_->plan()),
+      trained_(progress.stores, plan_->plan()),
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       progress_(std::move(progress), std::move(data)) {
@@ -39,6 +39,7 @@ TrainingRun::TrainingRun(KeptTraining::Training training, EpochRows data, FitOpt
         [this] { running_.interrupt(); });
   running_.set(plan_.get());
   const auto driver = drive();
+  metrics_.result().accumulated_steps = progress_.accumulated_steps();
   start_epoch();
 }
 
@@ -69,7 +70,11 @@ void TrainingRun::end_early() {
   unreported_.clear();
   if (in_run_) {
     note_position();
-    store_position();
+    try {
+      store_position();
+    } catch (...) {
+      // The position is stored, and error_ is passed on.
+    }
   }
   // Only now may other threads set parameters, which counts as an update.
   boundaries_.reset();

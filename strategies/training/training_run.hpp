@@ -143,6 +143,7 @@ class TrainingRun {
   void end_early();
   [[noreturn]] void end_by_exception();
   bool has_invalid_sample() const;
+  bool is_left_out(const StepMetrics& step) const;
   bool leaves_out(const Failure& failure);
   void end_failed_run();
   bool has_passed(std::int64_t step) const;

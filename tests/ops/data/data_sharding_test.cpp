@@ -81,3 +81,18 @@ TEST_CASE("the content of data depends on rows, order, scale, and every byte tha
   CHECK(written(1.0F).content() == written(1.0F).content());
   CHECK(written(1.0F).content() != written(2.0F).content());
 }
+
+TEST_CASE("a row that the function of a field cannot read is a part of the content of data") {
+  const auto damaged = [](std::int64_t bad) {
+    return Dataset::of_rows(8).with_function<float>("f", {1}, [bad](std::int64_t row, std::span<float> to) {
+      if (row == bad) throw std::runtime_error("cannot be read");
+      to[0] = 1.0F;
+    });
+  };
+  const auto readable = damaged(8).content();
+  // The hash is of the rows 0, n / 3, n / 2 and n - 1.
+  for (const std::int64_t bad : {0, 2, 4, 7}) {
+    CHECK(damaged(bad).content() == damaged(bad).content());
+    CHECK(damaged(bad).content() != readable);
+  }
+}

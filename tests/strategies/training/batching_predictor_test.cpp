@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/gather.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -113,6 +114,37 @@ TEST_CASE("bad requests and options are errors") {
   BatchingPredictor batching(served.runtime, served.trainer, fields);
   CHECK_THROWS_WITH(batching.predict({}), Contains("is missing"));
   CHECK_THROWS_WITH(batching.predict({{fields[0].name, Tensor({2, 1}, DType::float32)}}), Contains("was given"));
+}
+
+TEST_CASE("a request with a row that cannot be used fails alone, and its error names its own row") {
+  const Runtime runtime({.workers = 2, .cpu_devices = 1});
+  const OneDevice strategy;
+  const auto model = [](const Inputs& in) -> Outputs {
+    return gather(in.builder().parameter("table", {4, 1}, Initializer::constant(2.0)), in["index"]);
+  };
+  const auto request = [](const std::vector<std::int32_t>& rows) {
+    return Predictor::Arrays{{"index", Tensor::from<std::int32_t>({std::ssize(rows)}, rows)}};
+  };
+  const std::vector<Field> fields{{"index", {Shape{kBatch}, DType::int32}}};
+  const Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, MeanSquaredError{});
+  BatchingPredictor batching(runtime, trainer, fields, {.most_rows = 6, .longest_wait = 1h});
+  std::vector<std::future<Tensor>> answers;
+  for (const auto& rows : std::vector<std::vector<std::int32_t>>{{1}, {0, 99}, {2}, {-1}, {3}})
+    answers.push_back(batching.predict(request(rows)));
+  for (const auto& answer : answers) REQUIRE(answer.wait_for(patience()) == std::future_status::ready);
+  for (const std::size_t good : {0, 2, 4}) CHECK(answers[good].get().item<float>() == 2.0F);
+  const auto row_of_error = [&](std::size_t bad) {
+    try {
+      answers[bad].get();
+      return InvalidSample::kUnknown;
+    } catch (const InvalidSample& invalid) {
+      CHECK_THAT(invalid.what(), Contains("of row " + std::to_string(invalid.row())));
+      return invalid.row();
+    }
+  };
+  CHECK(row_of_error(1) == 1);
+  CHECK(row_of_error(3) == 0);
+  CHECK(batching.batches() == 1);
 }
 
 // ThreadSanitizer supports no new threads in the child of a process with threads.

@@ -39,6 +39,25 @@ TEST_CASE("all processes leave out the batch of a sample that one of them cannot
   for (const auto& hash : hashes) CHECK(hash == expected.parameters().hash());
 }
 
+TEST_CASE("processes agree on data with a record that none of them can read") {
+  const auto address = new_address();
+  std::vector<FitResult> results(2);
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 2});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    results[static_cast<std::size_t>(rank)] =
+        trainer.fit(damaged_rows({0}), {.on_invalid_sample = InvalidSamples::skip});
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  for (const auto& result : results) {
+    CHECK(result.steps == kSampleCount / kRowsOfBatch - 1);
+    CHECK(skipped_rows(result) == std::vector<std::int64_t>{0});
+  }
+}
+
 TEST_CASE("asynchronous servers in several processes pass each batch once around a bad sample") {
   const auto address = new_address();
   std::vector<FitResult> results(2);
@@ -54,7 +73,7 @@ TEST_CASE("asynchronous servers in several processes pass each batch once around
   });
   CHECK(ends == Ends(2));
   for (const auto& result : results) {
-    CHECK(result.steps == 2 * 2 * kSampleCount / kRowsOfBatch);
+    CHECK(result.steps + result.skipped_batches == 2 * 2 * kSampleCount / kRowsOfBatch);
     CHECK(result.epochs.size() == 2);
     CHECK(result.skipped_batches == results.front().skipped_batches);
     REQUIRE(result.skipped_samples.size() == 2);

@@ -90,14 +90,30 @@ TEST_CASE("asynchronous servers leave a bad sample out") {
   const ParameterServer servers(places, places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
   auto trainer = small_trainer(runtime, servers);
   const auto data = rows_without({}, {13});
-  const auto result = trainer.fit(data, {.epochs = 2, .on_invalid_sample = InvalidSamples::skip});
+  std::int64_t steps_reported = 0;
+  const auto result = trainer.fit(data, {.epochs = 2,
+                                         .on_step = [&](const StepMetrics&) { ++steps_reported; },
+                                         .on_invalid_sample = InvalidSamples::skip});
   // The worker makes no further step of the run, so batches that it was given already are left out, too.
   CHECK(result.skipped_batches >= 2);
   REQUIRE(result.skipped_samples.size() == 2);
   for (const auto& sample : result.skipped_samples) CHECK(sample.sample == 13);
   CHECK(result.epochs.size() == 2);
-  // Each batch was passed once: half a batch of the data set is a step.
-  CHECK(result.steps == 2 * 2 * kSampleCount / kRowsOfBatch);
+  // Each batch was passed once: half a batch of the data set is a step. A batch that was left out is none.
+  CHECK(result.steps + result.skipped_batches == 2 * 2 * kSampleCount / kRowsOfBatch);
+  CHECK(result.epochs[0].training.steps + result.epochs[1].training.steps == result.steps);
+  CHECK(result.rows == result.steps * kRowsOfBatch / 2);
+  CHECK(steps_reported == result.steps);
+}
+
+TEST_CASE("a fit on asynchronous servers makes as many steps as it may, besides the batches that it leaves out") {
+  auto runtime = scheduled_runtime(3, 3);
+  const ParameterServer servers(places_of(cpu_devices(2)), places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
+  auto trainer = small_trainer(runtime, servers);
+  const auto result = trainer.fit(rows_without({}, {1}), {.max_steps = 5, .on_invalid_sample = InvalidSamples::skip});
+  CHECK(result.skipped_batches >= 1);
+  CHECK(result.steps == 5);
+  CHECK(result.rows == 5 * kRowsOfBatch / 2);
 }
 
 TEST_CASE("the row of a sample is right if several workers of asynchronous servers fail in one run") {
@@ -131,6 +147,72 @@ TEST_CASE("a record that a function cannot read is an unusable sample") {
                Contains("[dataset] row 21 has no 'features'") && Contains("record 21 is damaged"));
     CHECK(result.steps == kSampleCount / kRowsOfBatch - 1);
   }
+}
+
+TEST_CASE("a fit leaves out each record that cannot be read, also one by which the data is recognized") {
+  auto runtime = scheduled_runtime(3, 2);
+  const OneDevice strategy;
+  for (const std::int64_t bad : {0, 16, 24, 47}) {
+    const auto data = damaged_rows({bad});
+    auto expected = small_trainer(runtime, strategy);
+    expected.fit(damaged_rows({bad}), {.on_invalid_sample = InvalidSamples::skip});
+    auto trainer = small_trainer(runtime, strategy);
+    INFO("row " << bad);
+    std::int64_t steps = 0, skipped = 0;
+    for (const std::int64_t most : {1, 1, 10}) {
+      const auto result = trainer.fit(data, {.max_steps = most, .on_invalid_sample = InvalidSamples::skip});
+      steps += result.steps;
+      skipped += result.skipped_batches;
+    }
+    // The fits resumed the epoch, so they are those of one epoch.
+    CHECK(steps == kSampleCount / kRowsOfBatch - 1);
+    CHECK(skipped == 1);
+    CHECK(trainer.parameters().hash() == expected.parameters().hash());
+  }
+}
+
+TEST_CASE("a fit goes on after a record that cannot be read, by which the data is recognized") {
+  auto runtime = scheduled_runtime(3, 2);
+  const OneDevice strategy;
+  for (const std::int64_t bad : {0, 16, 24, 47}) {
+    auto trainer = small_trainer(runtime, strategy);
+    INFO("row " << bad);
+    try {
+      trainer.fit(damaged_rows({bad}));
+      FAIL("the record was read");
+    } catch (const InvalidSample& invalid) {
+      CHECK(invalid.sample() == bad);
+    }
+    const auto batches = kSampleCount / kRowsOfBatch;
+    CHECK(trainer.steps() == bad / kRowsOfBatch);
+    // The last batch ends the epoch, so the next fit begins one that has the record again.
+    if (bad / kRowsOfBatch < batches - 1)
+      CHECK(trainer.fit(damaged_rows({bad})).steps == batches - 1 - bad / kRowsOfBatch);
+  }
+}
+
+TEST_CASE("a fit that cannot recognize its data keeps its position") {
+  auto runtime = scheduled_runtime(3, 2);
+  const OneDevice strategy;
+  bool fails = false;
+  const auto read = [&fails](std::int64_t row, std::span<float> to) {
+    if (fails && row == kSampleCount - 1) throw OutOfMemory("allocator", "out of memory");
+    std::ranges::fill(to, 0.5F);
+  };
+  const auto data = Dataset::of_rows(kSampleCount)
+                        .with_function<float>("features", {4, 3}, read)
+                        .with_field("labels", rows_without({}).array("labels"))
+                        .batch(kRowsOfBatch);
+  auto trainer = small_trainer(runtime, strategy);
+  fails = true;
+  CHECK_THROWS_WITH(trainer.fit(data, {.max_steps = 2}), Contains("[allocator] out of memory"));
+  CHECK(trainer.steps() == 2);
+  // The exception of a callback is passed on, not the one of the data.
+  const auto on_step = [](const StepMetrics&) { throw std::runtime_error("the disk is full"); };
+  CHECK_THROWS_WITH(trainer.fit(data, {.max_steps = 2, .on_step = on_step}), Contains("the disk is full"));
+  CHECK(trainer.steps() == 4);
+  fails = false;
+  CHECK(trainer.fit(data).steps == kSampleCount / kRowsOfBatch - 4);
 }
 
 TEST_CASE(
@@ -201,7 +283,7 @@ TEST_CASE("the staleness of a fit is counted to the end if its last batch is lef
   REQUIRE(result.skipped_batches == 1);
   auto gradients = result.staleness.dropped;
   for (const auto& applied : result.staleness.applied) gradients += applied.second;
-  CHECK(gradients == result.steps - 1);
+  CHECK(gradients == result.steps);
 }
 
 TEST_CASE("a fit whose actors cannot be spawned anew after a bad sample is over, also for on_progress") {

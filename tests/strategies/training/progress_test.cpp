@@ -227,6 +227,7 @@ TEST_CASE("a fit that ends within an update keeps its gradients for the next fit
   Trainer trainer(runtime, strategy, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(2), kRowLoss);
   const auto data = numbers({1, 2, 3, 4}, 1);
   CHECK(trainer.fit(data, {.max_steps = 3}).accumulated_steps == 1);
+  CHECK(trainer.fit(data, {.max_steps = 0}).accumulated_steps == 1);
   CHECK(value_of(trainer.parameters(), "w") == -1.5F);
   CHECK(trainer.fit(data, {.max_steps = 1}).accumulated_steps == 0);
   CHECK(value_of(trainer.parameters(), "w") == -5.0F);
