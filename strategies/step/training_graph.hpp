@@ -25,6 +25,9 @@ struct TrainingSpec {
   std::uint64_t seed = 0;
   /// False: every step is applied, even if its loss or a gradient is not finite.
   bool check_finite = true;
+  /// The name of the trainer, if it is not the only one on its parameters: residuals of hooks, which depend on the
+  /// gradients of one trainer, are states of the trainer. See also Optimizer::of_trainer().
+  std::string trainer = {};
 
   const std::vector<Metric>& used_metrics() const { return metrics ? *metrics : loss.metrics(); }
 };
