@@ -15,7 +15,8 @@ struct LocalSgdOptions {
   /// The number of steps of each worker between two exchanges with the servers.
   std::int64_t local_steps = 8;
   /// The optimizer that updates the common parameters on the servers. Its gradient is the common parameters minus the
-  /// mean of the workers' copies. With the default, the common parameters become this mean.
+  /// mean of the workers' copies. With the default, the common parameters become this mean. Its states are
+  /// `NAME/outer/STATE`. It may average the common parameters; the optimizer of the workers must not.
   Optimizer outer = Sgd{.lr = 1.0};
 };
 
@@ -23,8 +24,9 @@ struct LocalSgdOptions {
 /// `local_steps` steps the workers exchange parameters with the servers: the common parameters minus the mean of all
 /// copies, weighted by rows, are applied as a gradient to the common parameters, and every copy is set to the common
 /// parameters. An epoch ends with such an exchange, even after fewer steps. A loss that divides by weights divides by
-/// those of a worker's rows. Source: S. Stich, Local SGD converges fast
-/// and communicates little, 2019.
+/// those of a worker's rows. training_plan() throws Error if the optimizer of the trainer averages parameters, or if
+/// the outer optimizer freezes a parameter that the workers train or clips at a norm of gradients on several servers.
+/// Source: S. Stich, Local SGD converges fast and communicates little, 2019.
 class LocalSgd : public Strategy {
  public:
   /// Worker w runs at workers[w]; the common parameters lie in host memory at the servers. Throws Error if there is no
