@@ -1,7 +1,12 @@
 #include "troupe/strategies/local_sgd.hpp"
 
+#include <algorithm>
+
 #include "troupe/actors/shard/replica_parameters.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/strategies/step/separable_update.hpp"
 #include "troupe/strategies/step/shards.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 #include "troupe/strategies/step/worker.hpp"
@@ -11,6 +16,34 @@ namespace troupe {
 namespace {
 
 constexpr const char* kLocalSgd = "local_sgd";
+
+/// Throws Error if the optimizers freeze or average parameters that they cannot freeze or average.
+void expect_common(const Optimizer& inner, const Optimizer& outer, const SplitTraining& step) {
+  if (inner.averages())
+    throw Error(kLocalSgd,
+                "the optimizer averages the parameters of each worker, not the common parameters; give averaging() to "
+                "the optimizer LocalSgdOptions::outer");
+  for (const auto& parameter : step.parameters)
+    if (!outer.trains(parameter.name))
+      throw Error(kLocalSgd, "the outer optimizer freezes '" + parameter.name +
+                                 "', which the workers train; give frozen() to the optimizer of the trainer");
+}
+
+/// Returns the update by the outer optimizer with other names of its states, `NAME/outer/STATE`: their numbers are
+/// those of changes of parameters, not of gradients. The average of a parameter keeps its name.
+Graph with_outer_states(const Graph& update) {
+  std::vector<ValueId> averages;
+  for (const auto& node : update.nodes())
+    if (node.is(kAverage)) averages.insert(averages.end(), node.inputs.begin(), node.inputs.begin() + 2);
+  NodeChanges changes(update);
+  for (const auto id : update.sources(kParameter)) {
+    auto state = update.producer(id);
+    if (state.trainable || std::ranges::find(averages, id) != averages.end()) continue;
+    state.name.insert(std::min(state.name.find('/'), state.name.size()), "/outer");
+    changes.replace(update.values()[id].node, std::move(state));
+  }
+  return changes.finish();
+}
 
 /// Adds a local shard, the actor that holds a worker's copy of group `number` of the parameters, and updates it for
 /// `steps` steps between two exchanges with the servers. Also adds the state of the worker's optimizer to the plan.
@@ -52,7 +85,11 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
     throw Error("loss",
                 "divides by the weights of a batch, of which each worker has a part, but the optimizer accumulates the "
                 "gradients of several batches; divide by rows (MeanOver::rows), or use Mirrored");
-  for (auto& group : step.groups) group.update = update_graph(options_.outer, request.spec.seed, group.parameters);
+  expect_common(request.spec.optimizer, options_.outer, step);
+  const auto outer = options_.outer.of_trainer(request.spec.trainer);
+  for (auto& group : step.groups)
+    group.update = with_outer_states(update_graph(outer, request.spec.seed, group.parameters));
+  expect_separable(step, "outer optimizer");
   add_parameters(plan, step);
   const auto shards = add_shards(plan, step, servers_, {.rule = ConsistencyRule::synchronous(workers)}, true);
   std::vector<std::vector<ActorId>> locals(shards.size());

@@ -15,7 +15,8 @@ struct LocalSgdOptions {
   /// The number of steps of each worker between two exchanges with the servers.
   std::int64_t local_steps = 8;
   /// The optimizer that updates the common parameters on the servers. Its gradient is the common parameters minus the
-  /// mean of the workers' copies. With the default, the common parameters become this mean.
+  /// mean of the workers' copies. With the default, the common parameters become this mean. Its states are
+  /// `NAME/outer/STATE`. It may average the common parameters; the optimizer of the workers must not.
   Optimizer outer = Sgd{.lr = 1.0};
 };
 
@@ -25,8 +26,10 @@ struct LocalSgdOptions {
 /// parameters. A run ends with such an exchange, even after fewer steps: at the end of an epoch or of a fit, at a
 /// pause, and at a step boundary for another thread (ParameterReader). With several local steps, such an exchange
 /// changes the results. A loss that divides by weights divides by those of a worker's rows. A worker whose step fails
-/// leaves out its parts of the step and of later ones; the others keep theirs. Source: S. Stich, Local SGD converges
-/// fast and communicates little, 2019.
+/// leaves out its parts of the step and of later ones; the others keep theirs. training_plan() throws Error if the
+/// optimizer of the trainer averages parameters, or if the outer optimizer freezes a parameter that the workers train
+/// or clips at a norm of gradients on several servers. Source: S. Stich, Local SGD converges fast and communicates
+/// little, 2019.
 class LocalSgd : public Strategy {
  public:
   /// Worker w runs at workers[w]; the common parameters lie in host memory at the servers. Throws Error if there is no

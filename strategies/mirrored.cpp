@@ -9,6 +9,7 @@
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/hook_site.hpp"
 #include "troupe/strategies/step/step_decision.hpp"
 #include "troupe/transport/collective_kind.hpp"
 
@@ -49,6 +50,7 @@ class Reducer {
  public:
   Reducer(const MirroredOptions& options, std::int64_t replicas, const TrainingSpec& spec)
       : options_(options),
+        spec_(spec),
         replicas_(replicas),
         check_finite_(spec.check_finite),
         bound_(bound_of_magnitude(spec.optimizer, static_cast<double>(replicas))) {}
@@ -60,6 +62,12 @@ class Reducer {
   const GradientHook::NextStates& next_states() const { return next_states_; }
 
  private:
+  std::vector<std::string> names_of_trained(const Graph& graph) const {
+    std::vector<std::string> names;
+    for (const auto id : trained_parameters(graph, spec_.optimizer)) names.push_back(graph.producer(id).name);
+    return names;
+  }
+
   Value largest(std::span<const Value> values) const { return largest_magnitude(values, bound_); }
 
   /// Sums the gradients of the replicas by the hook, in buckets. The magnitude is the largest one of these sums and of
@@ -67,10 +75,11 @@ class Reducer {
   /// values are behind a barrier.
   ReducedGradients with_hook(Value loss_check, std::span<const Value> gradients) {
     std::vector<Value> reduced{loss_check};
+    const auto parameters = names_of_trained(loss_check.builder().graph());
     const auto buckets = fill_buckets(gradients, options_);
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-      const auto name = "hook/" + std::to_string(i);
-      GraphBuilder::Scope scope(loss_check.builder(), name);
+      GraphBuilder::Scope scope(loss_check.builder(), "hook/" + std::to_string(i));
+      const auto name = name_of_hook_site(spec_, *options_.hook, parameters, reduced.size() - 1, buckets[i]);
       const auto sums = options_.hook->sum(buckets[i], {name, next_states_, replicas_});
       reduced.insert(reduced.end(), sums.begin(), sums.end());
     }
@@ -105,6 +114,7 @@ class Reducer {
   }
 
   const MirroredOptions& options_;
+  const TrainingSpec& spec_;
   const std::int64_t replicas_;
   const bool check_finite_;
   const double bound_;  // largest magnitude of a replica

@@ -24,4 +24,11 @@ struct BatchInfo {
   void write(const Tensor& tensor) const;
 };
 
+/// The number of the last step of the update to which a step belongs, if `steps` steps make one update: at least 1, at
+/// most 2^24, exact in float32, and counted from 1 again after 2^24 steps.
+constexpr float end_of_update(std::int64_t step, std::int64_t steps) {
+  constexpr std::int64_t kNumbers = std::int64_t{1} << 24;
+  return static_cast<float>((step / steps * steps + steps - 1) % kNumbers + 1);
+}
+
 }  // namespace troupe

@@ -30,28 +30,29 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
     const bool last = info.step % steps == steps - 1;
     info.step /= steps;
     info.write(out[0]);
-    mutable_floats(out[1])[0] = last && floats(in[1])[0] > 0.0F ? 1.0F : 0.0F;
+    mutable_floats(out[1])[0] = last && floats(in[1])[0] != 0.0F ? 1.0F : 0.0F;
   });
 }
 
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
   const bool weighted = call.attributes.has("weighted");
-  const Condition condition{call.inputs.size() == (weighted ? 6 : 5)};
+  const Condition condition{call.inputs.size() == (weighted ? 7 : 6)};
   return function_kernel([steps = call.attributes.integer("steps"), weighted, condition](Inputs in, Outputs out) {
-    const auto batch = BatchInfo::read(in[3]);
+    const auto batch = BatchInfo::read(in[4]);
     auto* const sum = mutable_floats(out[0]);
-    auto& rows = mutable_floats(out[1])[0];
+    auto &rows = mutable_floats(out[1])[0], &end = mutable_floats(out[2])[0];
     const auto n = out[0].elements();
-    if (batch.step % steps == 0) {
+    if (batch.step % steps == 0 || end != end_of_update(batch.step, steps)) {
       std::fill_n(sum, n, 0.0F);
       rows = 0.0F;
     }
+    end = end_of_update(batch.step, steps);
     if (condition.holds(in)) {
-      const auto rows_of_step = weighted ? floats(in[4])[0] : static_cast<float>(batch.global_rows);
-      mix(n, sum, 1.0F, floats(in[2]), rows_of_step);
+      const auto rows_of_step = weighted ? floats(in[5])[0] : static_cast<float>(batch.global_rows);
+      mix(n, sum, 1.0F, floats(in[3]), weighted && rows_of_step == 0.0F ? 1.0F : rows_of_step);
       rows += rows_of_step;
     }
-    if (batch.step % steps == steps - 1 && rows > 0.0F) divide(n, sum, rows);
+    if (batch.step % steps == steps - 1 && rows != 0.0F) divide(n, sum, rows);
   });
 }
 

@@ -32,7 +32,8 @@ std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
 
 /// The shape rule of accumulation. Inputs: the batch info, and the accumulated rows, a float32 scalar. Attribute:
 /// steps, the number of steps of an update. Outputs: the batch info with the number of the update in place of the
-/// number of the step; a float32 scalar that is 1 in the last step of an update if there are accumulated rows, else 0.
+/// number of the step; a float32 scalar that is 1 in the last step of an update unless the accumulated rows are 0, and
+/// 0 in all other steps.
 std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   inputs.expect_batch_info(0);
@@ -41,21 +42,24 @@ std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   return {inputs[0], kScalar};
 }
 
-/// The shape rule of accumulate. Inputs: a sum, its rows, a float32 scalar, a gradient, the batch info, the weight of
-/// the batch, a float32 scalar, if the attribute `weighted` is set, and optionally a flag, a float32 scalar.
-/// Attributes: steps, the number of steps of an update, and weighted. Outputs: the sum and its rows, which the op
-/// overwrites. The first step of an update clears both. If the flag is absent or above 0, the gradient times the rows
-/// of the whole batch is added to the sum, and these rows to its rows. The last step divides the sum by its rows, so
-/// that it becomes the mean gradient of all rows. With `weighted` the weight of the batch takes the place of its rows.
+/// The shape rule of accumulate. Inputs: a sum; its rows and its end, float32 scalars; a gradient; the batch info; the
+/// weight of the batch, a float32 scalar, if the attribute `weighted` is set; and optionally a flag, a float32 scalar.
+/// Attributes: steps, the number of steps of an update, and weighted. Outputs: the sum, its rows and its end, which the
+/// op overwrites. The end is end_of_update() of the steps in the sum. The first step of an update clears sum and rows,
+/// and so does a step whose update has another end. If the flag is absent or above 0, the gradient times the rows of
+/// the whole batch is added to the sum, and these rows to its rows. The last step divides the sum by its rows, so that
+/// it becomes the mean gradient of all rows. With `weighted` the weight of the batch takes the place of its rows; the
+/// gradient of a batch of weight 0 is added without a factor, because its loss divides by 1.
 std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
-  const std::size_t flag = inputs.attributes.has("weighted") ? 5 : 4;
+  const std::size_t flag = inputs.attributes.has("weighted") ? 6 : 5;
   inputs.expect_count(flag, flag + 1);
-  if (!(inputs[0] == inputs[2])) inputs.refuse("sum and gradient must have the same shape and dtype");
+  if (!(inputs[0] == inputs[3])) inputs.refuse("sum and gradient must have the same shape and dtype");
   inputs.expect_info(1, kScalar, "the accumulated rows");
-  inputs.expect_batch_info(3);
-  for (std::size_t i = 4; i < inputs.size(); ++i) inputs.expect_info(i, kScalar, "the weight or flag");
+  inputs.expect_info(2, kScalar, "the end of the sum");
+  inputs.expect_batch_info(4);
+  for (std::size_t i = 5; i < inputs.size(); ++i) inputs.expect_info(i, kScalar, "the weight or flag");
   if (inputs.attributes.integer("steps") < 1) inputs.refuse("needs at least one step");
-  return {inputs[0], kScalar};
+  return {inputs[0], kScalar, kScalar};
 }
 
 /// The shape rule of average. Inputs: the average; a float32 scalar that is 0 until the first step; the parameter after
@@ -80,8 +84,9 @@ std::vector<Value> with_flag(std::vector<Value> inputs, Value flag) {
   return inputs;
 }
 
-Value state_of(Value parameter, const char* state) {
-  return parameter.builder().state(name_of(parameter) + "/" + state, parameter.shape(), Initializer::zeros());
+/// Adds a state of a parameter that has this shape.
+Value state_of(Value parameter, const std::string& state, Shape shape) {
+  return parameter.builder().state(name_of(parameter) + "/" + state, std::move(shape), Initializer::zeros());
 }
 
 /// The values of parameters after a step: for each parameter that an update overwrites, the result of the update.
@@ -103,8 +108,8 @@ Averages averages_before_step(std::span<const Value> parameters) {
   Averages averages;
   for (const auto& parameter : parameters) {
     auto& builder = parameter.builder();
-    averages.states.push_back(state_of(parameter, "average"));
-    averages.begun.push_back(builder.state(name_of(parameter) + "/average_begun", {}, Initializer::zeros()));
+    averages.states.push_back(state_of(parameter, "average", parameter.shape()));
+    averages.begun.push_back(state_of(parameter, "average_begun", {}));
     const auto is_first = equal(averages.begun.back(), builder.constant(Tensor::scalar(0.0F)));
     averages.before.push_back(where(is_first, parameter, averages.states.back()));
   }
@@ -150,6 +155,12 @@ Optimizer Optimizer::accumulating(std::int64_t steps) const {
   if (steps < 1) throw Error("optimizer", "needs at least one step for an update, not " + std::to_string(steps));
   auto changed = *this;
   changed.accumulated_ = steps;
+  return changed;
+}
+
+Optimizer Optimizer::of_trainer(const std::string& name) const {
+  auto changed = *this;
+  changed.trainer_ = name;
   return changed;
 }
 
@@ -212,11 +223,14 @@ void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> 
   GraphBuilder::Scope scope(builder, "optimizer");
   if (accumulated_ == 1) return update_and_average(parameters, gradients, batch_info, apply_if);
   const Attributes attributes{{"steps", accumulated_}};
+  const auto suffix = trainer_.empty() ? "" : "@" + trainer_;
   std::vector<Value> means;
   Value rows;  // the same number for all parameters
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto rows_of_sum = builder.state(name_of(parameters[i]) + "/accumulated_rows", {}, Initializer::zeros());
-    std::vector<Value> inputs{state_of(parameters[i], "accumulated"), rows_of_sum, gradients[i], batch_info};
+    const auto& parameter = parameters[i];
+    std::vector<Value> inputs{state_of(parameter, "accumulated" + suffix, parameter.shape()),
+                              state_of(parameter, "accumulated_rows" + suffix, {}),
+                              state_of(parameter, "accumulated_end" + suffix, {}), gradients[i], batch_info};
     if (batch_weight.valid()) inputs.push_back(batch_weight);
     const auto accumulated = builder.apply(kAccumulate, with_flag(std::move(inputs), apply_if),
                                            batch_weight.valid() ? attributes.with("weighted", true) : attributes);

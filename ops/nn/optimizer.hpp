@@ -35,13 +35,19 @@ class Optimizer {
   /// weights of all micro-batches. Schedules then count updates, not steps. A step
   /// that `apply_if` excludes (see apply()), such as one whose loss is not finite, adds nothing to the average; an
   /// update without rows is skipped. A fit that ends before the last step of an update keeps the sum, and the next fit
-  /// adds to it; see FitResult::accumulated_steps. Throws Error if `steps` is below 1.
+  /// adds to it; see FitResult::accumulated_steps. If a fit with another number of steps follows, it adds to the sum
+  /// only if the update of the sum would have ended with the same step; else it drops the sum. Throws Error if `steps`
+  /// is below 1.
   Optimizer accumulating(std::int64_t steps) const;
+  /// Returns the optimizer with sums of accumulated gradients that no other trainer on the same parameters adds to: the
+  /// names of the states that hold the sums end with "@NAME". An empty name, the default, adds nothing to the names.
+  Optimizer of_trainer(const std::string& name) const;
   std::int64_t accumulated_steps() const { return accumulated_; }
   /// Keeps a moving average of every parameter as the state `NAME/average`. The average begins with the value that the
   /// parameter has before its first step. Each update multiplies the average by `decay` and adds (1 - decay) times the
   /// updated parameter. Throws Error if `decay` is not in [0, 1).
   Optimizer averaging(double decay) const;
+  bool averages() const { return averaging_.has_value(); }
 
   /// Returns the optimizer for a graph whose parameters have other names than the filters of the groups expect.
   /// `original` maps a name in that graph to the name that the filters expect.
@@ -81,6 +87,7 @@ class Optimizer {
   std::function<void(const UpdateInputs&)> update_;
   std::vector<Group> groups_;
   std::int64_t accumulated_ = 1;
+  std::string trainer_;
   std::optional<double> averaging_;
 };
 

@@ -68,13 +68,13 @@ Attributes adam_attributes(const Rule& rule, const char* place) {
   return {{"beta1", rule.beta1}, {"beta2", rule.beta2}, {"epsilon", rule.epsilon}, {"weight_decay", rule.weight_decay}};
 }
 
-/// Adds an update by the rule that RmsProp and Adagrad share. The state `squares` becomes keep * squares + add * g^2
-/// for a gradient g.
-void add_squares_update(const UpdateInputs& in, const char* place, double keep, double add, double epsilon,
-                        double weight_decay) {
+/// Adds an update by the rule that RmsProp and Adagrad share. The state becomes keep * state + add * g^2 for a gradient
+/// g: a mean of squares or a sum of squares, which have names of their own.
+void add_squares_update(const UpdateInputs& in, const char* place, const char* state, double keep, double add,
+                        double epsilon, double weight_decay) {
   refuse_unless(epsilon > 0.0, place, "epsilon must be above 0");
   refuse_unless(weight_decay >= 0.0, place, "the weight decay must not be negative");
-  add_update(kSquaresUpdate, in, {"squares"}, nullptr,
+  add_update(kSquaresUpdate, in, {state}, nullptr,
              {{"keep", keep}, {"add", add}, {"epsilon", epsilon}, {"weight_decay", weight_decay}});
 }
 
@@ -110,11 +110,11 @@ void Lamb::update(const UpdateInputs& in) const {
 
 void RmsProp::update(const UpdateInputs& in) const {
   refuse_unless(decay >= 0.0 && decay < 1.0, "rms_prop", "the decay must be in [0, 1)");
-  add_squares_update(in, "rms_prop", decay, 1.0 - decay, epsilon, weight_decay);
+  add_squares_update(in, "rms_prop", "squares", decay, 1.0 - decay, epsilon, weight_decay);
 }
 
 void Adagrad::update(const UpdateInputs& in) const {
-  add_squares_update(in, "adagrad", 1.0, 1.0, epsilon, weight_decay);
+  add_squares_update(in, "adagrad", "sum_of_squares", 1.0, 1.0, epsilon, weight_decay);
 }
 
 }  // namespace troupe

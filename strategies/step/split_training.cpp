@@ -16,6 +16,7 @@
 #include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/strategies/step/hook_site.hpp"
 #include "troupe/strategies/step/rows_apart.hpp"
 #include "troupe/strategies/step/separable_update.hpp"
 #include "troupe/strategies/step/step_decision.hpp"
@@ -170,8 +171,10 @@ class Splitter {
     GradientHook::NextStates next_states;
     std::vector<Value> checked{magnitude_};
     for (std::size_t g = 0; g < blocks_.size(); ++g) {
-      const auto name = "hook/" + std::to_string(g);
-      GraphBuilder::Scope scope(magnitude_.builder(), name);
+      GraphBuilder::Scope scope(magnitude_.builder(), "hook/" + std::to_string(g));
+      std::vector<std::string> parameters;
+      for (const auto& parameter : split_.groups[g].parameters) parameters.push_back(parameter.name);
+      const auto name = name_of_hook_site(spec_, *hook_, parameters, 0, blocks_[g]);
       std::vector<Shape> shapes;
       for (const auto& gradient : blocks_[g]) shapes.push_back(gradient.shape());
       const auto encoded = hook_->encode(blocks_[g], {name, next_states});

@@ -1,10 +1,12 @@
 #include "troupe/strategies/step/step_decision.hpp"
 
+#include <limits>
 #include <vector>
 
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/math.hpp"
 
 namespace troupe {
 
@@ -14,6 +16,12 @@ double bound_of_magnitude(const Optimizer& optimizer, double weights) {
   const auto batches = optimizer.accumulated_steps();
   const auto accumulated = batches > 1 ? static_cast<double>(batches) * kLargestAccumulatedRows : 1.0;
   return kLargestSum / weights / accumulated * kRoomForRounding;
+}
+
+Value check_of_weights(std::span<const Value> sums, const Optimizer& optimizer) {
+  const double largest = optimizer.accumulated_steps() > 1 ? kLargestAccumulatedRows : kLargestSum;
+  // 1 if the weights are small enough, else 1 / sqrt(0), which is infinite.
+  return rsqrt(at_most(largest_magnitude(sums), largest)) - 1.0;
 }
 
 Value magnitude_of(Value loss_check, std::span<const Value> gradients, double bound) {
@@ -27,7 +35,8 @@ Value magnitude_of_sums(Value loss_check, std::span<const Value> sums, Value wei
   GraphBuilder::Scope scope(loss_check.builder(), "magnitude");
   // The quotient needs the magnitude itself. With a bound, the op may give a larger number.
   const auto of_sums = magnitude_of(loss_check, sums, std::numeric_limits<double>::infinity());
-  return largest_magnitude(std::vector{of_sums, div(of_sums, divisor_of(weight))}, bound);
+  const auto divisor = clip(weight, std::numeric_limits<float>::min(), std::numeric_limits<float>::max());
+  return largest_magnitude(std::vector{of_sums, weight, div(of_sums, divisor)}, bound);
 }
 
 Value divisor_of(Value sum_of_weights) {

@@ -13,8 +13,9 @@ namespace troupe {
 inline constexpr float kLargestSum = std::numeric_limits<float>::max() / 2.0F;
 
 /// The largest number of rows of a batch, or sum of their weights, with which the sum of accumulated gradients is sure
-/// to be finite: Optimizer::accumulating() multiplies the gradients of a batch by that number.
-inline constexpr double kLargestAccumulatedRows = 0x1p24;
+/// to be finite: Optimizer::accumulating() multiplies the gradients of a batch by that number. No memory holds a batch
+/// of so many rows; check_of_weights() checks weights.
+inline constexpr double kLargestAccumulatedRows = 0x1p40;
 
 /// Returns the largest magnitude of the gradients of a replica with which a step is applied, if `weights` is the sum of
 /// the numbers by which the gradients of all replicas are multiplied before they are added up, such as the number of
@@ -23,14 +24,20 @@ inline constexpr double kLargestAccumulatedRows = 0x1p24;
 /// batches, the bound is k * kLargestAccumulatedRows times smaller.
 double bound_of_magnitude(const Optimizer& optimizer, double weights);
 
+/// Returns the check of the sums of the weights of a batch, scalars by which means divide: 0 if the magnitude of each
+/// is at most kLargestAccumulatedRows, or kLargestSum for an optimizer that does not accumulate; else infinity. A
+/// larger sum may make accumulated gradients infinite, or gradients 0.
+Value check_of_weights(std::span<const Value> sums, const Optimizer& optimizer);
+
 /// Returns the magnitude of a replica: the largest magnitude of its gradients, which are float32 of any shape; infinity
 /// if that is above `bound`; a NaN if one of them has a NaN or the loss is not finite. `loss_check` is
 /// ReplicaGradients::loss_check.
 Value magnitude_of(Value loss_check, std::span<const Value> gradients, double bound);
 
 /// Returns the magnitude of a worker whose gradients are sums of weighted losses, which servers divide by the sum of
-/// the weights of all workers: the magnitude_of() of the sums and of their quotients by `weight`, the sum of the
-/// worker's own weights.
+/// the weights of all workers: the magnitude_of() of the sums, of `weight`, which is the sum of the worker's own
+/// weights, and of the quotients of the sums by it. Infinity if the weight is below 0, or 0 although the sums are not:
+/// weights of other workers may then have a sum near 0.
 Value magnitude_of_sums(Value loss_check, std::span<const Value> sums, Value weight, double bound);
 
 /// Returns the number by which a mean with these weights divides: the sum of the weights, or 1 if that is 0.

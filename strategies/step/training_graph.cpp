@@ -53,13 +53,14 @@ void expect_one_divisor(const TrainingSpec& spec, const std::vector<LossMean>& m
 }
 
 /// Returns the share of this replica in the loss of the batch: the sum of its losses divided by the sum of the weights
-/// of all replicas, for every mean. The sum of the weights of the first mean becomes an output.
-Value share_of_weighted_loss(const std::vector<LossMean>& means, GraphBuilder& builder) {
+/// of all replicas, for every mean. The sum of the weights of the first mean and the check of all sums become outputs.
+Value share_of_weighted_loss(const TrainingSpec& spec, const std::vector<LossMean>& means, GraphBuilder& builder) {
   std::vector<Value> weights;
   for (const auto& mean : means)
     if (mean.weights.valid()) weights.push_back(sum_of_all(mean.weights));
   const auto totals = unpacked(all_reduce(pack(weights)), weights);
   builder.output(names::kBatchWeight, totals.front());
+  if (spec.check_finite) builder.output(names::kWeightCheck, check_of_weights(totals, spec.optimizer));
   Value share;
   std::size_t weighted = 0;
   for (const auto& mean : means) {
@@ -76,7 +77,7 @@ Value share_of_weighted_loss(const std::vector<LossMean>& means, GraphBuilder& b
 
 /// Adds the loss, and the sums from which it is computed for several batches if a mean divides by weights. An
 /// evaluation graph, which has no collectives, divides by rows: its loss only tells whether all losses are finite.
-void add_loss(const std::vector<LossMean>& means, GraphBuilder& builder, Purpose purpose) {
+void add_loss(const TrainingSpec& spec, const std::vector<LossMean>& means, GraphBuilder& builder, Purpose purpose) {
   if (means.size() == 1 && !means[0].weights.valid())
     return builder.output(names::kLoss, batch_mean(means[0].losses, builder.batch_info()));
   auto all = means[0].losses;
@@ -85,7 +86,7 @@ void add_loss(const std::vector<LossMean>& means, GraphBuilder& builder, Purpose
     builder.output(names::loss_sum(i), sum_of_all(means[i].losses));
     if (means[i].weights.valid()) builder.output(names::loss_weight(i), sum_of_all(means[i].weights));
   }
-  builder.output(names::kLoss, purpose == Purpose::training ? share_of_weighted_loss(means, builder)
+  builder.output(names::kLoss, purpose == Purpose::training ? share_of_weighted_loss(spec, means, builder)
                                                             : batch_mean(all, builder.batch_info()));
 }
 
@@ -170,7 +171,7 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
   GraphBuilder::Scope scope(builder, "loss");
   const auto means = means_of_loss(spec, outputs, inputs);
   if (purpose == Purpose::training) expect_one_divisor(spec, means);
-  add_loss(means, builder, purpose);
+  add_loss(spec, means, builder, purpose);
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
   if (purpose == Purpose::training) spec.optimizer.expect_members(names_of_parameters(builder.graph()));
   auto graph = without_unread_inputs(optimize_forward(std::move(builder).build()));
@@ -213,9 +214,12 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const TrainingSpec& spec, 
   std::vector<Value> parameters;
   for (const auto id : trained_parameters(forward.graph(), spec.optimizer)) parameters.push_back(forward.value(id));
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
-  if (!loss.valid()) loss = forward.value(forward.graph().output(names::kLoss));
+  const bool is_own_loss = !loss.valid();
+  if (is_own_loss) loss = forward.value(forward.graph().output(names::kLoss));
   ReplicaGradients replica;
   replica.loss_check = check_of(loss, spec.check_finite);
+  if (is_own_loss && forward.graph().has_output(names::kWeightCheck))
+    replica.loss_check = add(replica.loss_check, forward.value(forward.graph().output(names::kWeightCheck)));
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);

@@ -25,6 +25,9 @@ struct TrainingSpec {
   std::uint64_t seed = 0;
   /// False: every step is applied, even if its loss or a gradient is not finite.
   bool check_finite = true;
+  /// The name of the trainer, if it is not the only one on its parameters: residuals of hooks, which depend on the
+  /// gradients of one trainer, are states of the trainer. See also Optimizer::of_trainer().
+  std::string trainer = {};
 
   const std::vector<Metric>& used_metrics() const { return metrics ? *metrics : loss.metrics(); }
 };
@@ -40,6 +43,8 @@ inline constexpr const char* kMagnitude = "magnitude";
 /// The output of a training graph for the sum of the weights of the first mean that divides by weights, over all
 /// replicas.
 inline constexpr const char* kBatchWeight = "loss/batch_weight";
+/// The output of a forward graph for training whose loss divides by weights: check_of_weights() of all means.
+inline constexpr const char* kWeightCheck = "loss/weight_check";
 /// Names of the outputs for the sum of the losses and the sum of the weights of mean number `mean` of a loss that
 /// divides by weights (LossMean). A mean that divides by rows has no sum of weights.
 inline std::string loss_sum(std::size_t mean) {
@@ -84,7 +89,8 @@ std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& opt
 
 /// The values that the backward pass of one replica makes.
 struct ReplicaGradients {
-  /// A scalar: 0 if the loss is finite, else a NaN. 0 if TrainingSpec::check_finite is false.
+  /// A scalar: 0 if the loss is finite, else a NaN; infinity if weights by which the loss divides are too large, see
+  /// check_of_weights(). 0 if TrainingSpec::check_finite is false.
   Value loss_check;
   /// The trained parameters and their gradients, in the order in which the backward pass makes the gradients.
   std::vector<Value> parameters, gradients;

@@ -22,7 +22,7 @@ bool TrainingRun::has_invalid_sample() const {
 /// Whether a step that no worker has reported belongs to a batch that is left out. Replicas that share steps report no
 /// such step.
 bool TrainingRun::is_left_out(const StepMetrics& step) const {
-  return !progress_.shares_steps() && step.rows == 0 && step.values.entries().empty() && has_invalid_sample();
+  return !progress_.shares_steps() && step.batch_rows == 0 && has_invalid_sample();
 }
 
 /// Called after a run that has failed. If a sample that cannot be used has caused the failure, goes on after its batch

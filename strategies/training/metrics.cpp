@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/text_stream.hpp"
 #include "troupe/strategies/step/step_decision.hpp"
 #include "troupe/transport/bytes.hpp"
 
@@ -44,6 +45,20 @@ MetricValues::Entry read_entry(ByteReader& reader) {
   entry.table.shape = Shape(std::span<const std::int64_t>(sizes));
   for (std::int64_t i = 0; i < entry.table.shape.elements(); ++i) entry.table.numbers.push_back(get_number(reader));
   return entry;
+}
+
+/// A text on the weights by which a loss divides, if they may be the cause of a magnitude that is infinite.
+std::string text_of_weights(const StepMetrics& step) {
+  TextStream text;
+  for (const auto& mean : step.loss_means.entries()) {
+    text << "; the weights of its rows have the sum " << mean.count;
+    if (mean.count < 0.0)
+      text << ", and workers of servers divide by no negative sum";
+    else
+      text << ", and those of a batch may have " << kLargestAccumulatedRows << " if gradients are accumulated, else "
+           << kLargestSum;
+  }
+  return text.str();
 }
 
 }  // namespace
@@ -94,12 +109,16 @@ std::string text_of_not_finite(const StepMetrics& step) {
   if (!std::isfinite(step.loss))
     return std::string("[loss] is not finite: ") + (std::isnan(step.loss) ? "nan" : "infinite");
   if (std::isnan(step.magnitude)) return "[gradient] is not finite: nan";
-  return "[gradient] is infinite, or too large for the sum over the replicas";
+  return "[gradient] is infinite, or too large for the sum over the replicas" + text_of_weights(step);
 }
 
-double MetricValues::total() const {
+double MetricValues::value_of(const Entry& entry) {
+  return entry.count == 0.0 && std::isfinite(entry.sum) ? 0.0 : entry.sum / entry.count;
+}
+
+double MetricValues::total_loss() const {
   double sum = 0.0;
-  for (const auto& entry : entries_) sum += value_of(entry);
+  for (const auto& entry : entries_) sum += entry.count == 0.0 ? entry.sum : entry.sum / entry.count;
   return sum;
 }
 
@@ -120,7 +139,7 @@ void MetricsSum::add(const StepMetrics& step) {
 Metrics MetricsSum::result() const {
   auto mean = sum_;
   if (mean.rows > 0) mean.loss /= static_cast<double>(mean.rows);
-  if (!mean.loss_means.entries().empty()) mean.loss = mean.loss_means.total();
+  if (!mean.loss_means.entries().empty()) mean.loss = mean.loss_means.total_loss();
   return mean;
 }
 

@@ -33,8 +33,8 @@ class MetricValues {
   /// Adds the sums and counts of the same metrics, or copies them if this object has no metrics. Throws Error if the
   /// names or the sizes of tables differ.
   void add(const MetricValues& other);
-  /// Returns the value of a metric; 0 if its count is 0. Throws Error if the metric is a table. If there is no metric
-  /// of that name, throws Error that lists the metrics.
+  /// Returns the value of a metric, as value_of(). Throws Error if the metric is a table. If there is no metric of that
+  /// name, throws Error that lists the metrics.
   double operator[](const std::string& name) const;
   /// Returns the sums of a metric that is a table, not divided by the count. Throws Error if the metric is no table or
   /// there is no metric of that name.
@@ -42,9 +42,11 @@ class MetricValues {
   const std::vector<Entry>& entries() const { return entries_; }
   std::vector<Entry>& mutable_entries() { return entries_; }
 
-  static double value_of(const Entry& entry) { return entry.count > 0.0 ? entry.sum / entry.count : 0.0; }
-  /// Returns the sum of the values of all metrics, none of which may be a table.
-  double total() const;
+  /// Returns sum / count; 0 if the count is 0 and the sum is finite; a NaN if one of them is.
+  static double value_of(const Entry& entry);
+  /// Returns the sum of the means of a loss, none of which may be a table. A mean whose weights have the sum 0 divides
+  /// by 1, as divisor_of() in step_decision.hpp.
+  double total_loss() const;
 
  private:
   const Entry& find(const std::string& name) const;

@@ -57,6 +57,9 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)),
       kept_(std::make_shared<KeptTraining>()) {
   check_stall_limit(options_.stall_limit);
+  if (*name_ == ParameterStore::kTrainer) return;
+  spec_.trainer = *name_;
+  spec_.optimizer = spec_.optimizer.of_trainer(*name_);
 }
 
 Trainer::~Trainer() = default;

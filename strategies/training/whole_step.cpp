@@ -61,7 +61,7 @@ void combine_parts(std::vector<StepQueue>& per_replica, std::span<const int> rep
 }
 
 void divide_by_weights(StepMetrics& step) {
-  if (!step.loss_means.entries().empty() && std::isfinite(step.loss)) step.loss = step.loss_means.total();
+  if (!step.loss_means.entries().empty() && std::isfinite(step.loss)) step.loss = step.loss_means.total_loss();
 }
 
 }  // namespace troupe

@@ -22,6 +22,15 @@ LocalSgd local(int workers, int servers, std::int64_t steps, const Optimizer& ou
   return {places_of(cpu_devices(workers)), std::vector<Place>(static_cast<std::size_t>(servers)), {steps, outer}};
 }
 
+/// A model whose loss is w x for the parameter w, which begins at 0.
+Outputs times_w(const Inputs& in) {
+  return mul(in["x"], in.builder().parameter("w", {1}, Initializer::zeros()));
+}
+
+Value loss_of_row(const Outputs& outputs, const Inputs&) {
+  return reshape(outputs[""], {kBatch});
+}
+
 }  // namespace
 
 TEST_CASE("with one local step the mean of the workers' parameters is what a mirrored strategy comes to") {
@@ -71,18 +80,68 @@ TEST_CASE("a step without rows is no update of the worker's optimizer state") {
 TEST_CASE("a step without rows ends an update of several steps") {
   // Worker 1 has a row of the first batch of an update, and none of the second one.
   const auto data = Dataset::from_arrays({{"x", Tensor::from<float>({3, 1}, std::vector<float>{1.0F, 2.0F, 4.0F})}});
-  const auto model = [](const Inputs& in) -> Outputs {
-    return mul(in["x"], in.builder().parameter("w", {1}, Initializer::zeros()));
-  };
-  const auto loss = [](const Outputs& outputs, const Inputs&) { return reshape(outputs[""], {kBatch}); };
   auto runtime = scheduled_runtime(0);
   const auto strategy = local(2, 1, 2);
-  Trainer trainer(runtime, strategy, model, Optimizer(Sgd{.lr = 1.0}).accumulating(2), loss);
+  Trainer trainer(runtime, strategy, times_w, Optimizer(Sgd{.lr = 1.0}).accumulating(2), loss_of_row);
   // The first worker has the gradients 1 and 4, the other one 2. The copies are weighted by rows.
   trainer.fit(data.batch(2), {.epochs = 1});
   CHECK(trainer.parameters().get("w").item<float>() == Approx(-(2.0 * 2.5 + 1.0 * 2.0) / 3.0));
   trainer.fit(data.batch(2), {.epochs = 1});
   CHECK(trainer.parameters().get("w").item<float>() == Approx(-2.0 * (2.0 * 2.5 + 1.0 * 2.0) / 3.0));
+}
+
+TEST_CASE("the outer optimizer and the optimizer of another strategy keep states apart") {
+  const auto data = Dataset::from_arrays({{"x", Tensor::from<float>({2, 1}, std::vector<float>{1.0F, 1.0F})}}).batch(2);
+  auto runtime = scheduled_runtime(0);
+  const auto store = std::make_shared<ParameterStore>();
+  const DiLoCo local(places_of(cpu_devices(2)), {Place{}}, 1, 1.0, 0.5);
+  const Mirrored mirrored(cpu_devices(2));
+  const auto fit = [&](const Strategy& strategy, const Optimizer& optimizer) {
+    Trainer trainer(runtime, strategy, times_w, optimizer, loss_of_row, {.parameters = store});
+    trainer.fit(data);
+    return store->get("w").item<float>();
+  };
+  const Optimizer momentum = Sgd{.lr = 1.0, .momentum = 0.5};
+  CHECK(fit(mirrored, momentum) == -1.0F);
+  // Nesterov's step of a velocity that begins with this change of 1 is 1.5.
+  CHECK(fit(local, Sgd{.lr = 1.0}) == -2.5F);
+  CHECK(fit(mirrored, momentum) == -4.0F);
+  CHECK(store->get("w/velocity").item<float>() == 1.5F);
+  CHECK(store->get("w/outer/velocity").item<float>() == 1.0F);
+}
+
+TEST_CASE("the outer optimizer averages the common parameters") {
+  const auto data = Dataset::from_arrays({{"x", Tensor::from<float>({2, 1}, std::vector<float>{1.0F, 1.0F})}}).batch(2);
+  auto runtime = scheduled_runtime(0);
+  const auto strategy = local(2, 1, 1, Optimizer(Sgd{.lr = 1.0}).averaging(0.5));
+  Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1.0}, loss_of_row);
+  trainer.fit(data);
+  trainer.fit(data);
+  CHECK(trainer.parameters().get("w").item<float>() == -2.0F);
+  CHECK(trainer.parameters().get("w/average").item<float>() == -1.25F);
+}
+
+TEST_CASE("optimizers that do not suit local steps are refused") {
+  const auto refusal = [](const LocalSgd& strategy, const Optimizer& optimizer) {
+    auto runtime = scheduled_runtime(0);
+    auto trainer = small_trainer(runtime, strategy, {}, optimizer);
+    try {
+      trainer.training_plan(data_of_50());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const Optimizer plain = Sgd{.lr = 1.0};
+  const Optimizer clipped = Sgd{.lr = 1.0, .clip_norm = 1.0};
+  CHECK(refusal(local(2, 1, 1, clipped), plain).empty());
+  CHECK_THAT(refusal(local(2, 2, 1, clipped), plain), Contains("[outer optimizer] clips at the norm of all gradients"));
+  CHECK(refusal(local(2, 1, 1), plain.averaging(0.5)) ==
+        "[local_sgd] the optimizer averages the parameters of each worker, not the common parameters; give averaging() "
+        "to the optimizer LocalSgdOptions::outer");
+  const auto all = [](const std::string&) { return true; };
+  CHECK_THAT(refusal(local(2, 1, 1, plain.frozen(all)), plain),
+             Contains("[local_sgd] the outer optimizer freezes '") && Contains("give frozen() to the optimizer of"));
 }
 
 TEST_CASE("workers without a local step are refused") {

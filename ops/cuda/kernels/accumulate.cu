@@ -17,7 +17,7 @@ struct Assign {
 };
 
 /// Writes to `info_of_update` a copy of the batch info in which `step` counts updates, of `steps` steps each, instead
-/// of steps. `last` becomes 1 if this step is the last one of an update and there are accumulated rows, else 0.
+/// of steps. `last` becomes 1 if this step is the last one of an update and the accumulated rows are not 0, else 0.
 struct CountSteps {
   std::int64_t steps;
   const float* rows;
@@ -26,43 +26,52 @@ struct CountSteps {
   float* last;
   __device__ void operator()(std::int64_t) const {
     auto batch = *info;
-    *last = batch.step % steps == steps - 1 && *rows > 0.0F ? 1.0F : 0.0F;
+    *last = batch.step % steps == steps - 1 && *rows != 0.0F ? 1.0F : 0.0F;
     batch.step /= steps;
     *info_of_update = batch;
   }
 };
 
-/// A step of an update of `steps` steps. It weighs as much as `weight`, or as its rows if `weight` is null.
+/// A step of an update of `steps` steps. It weighs as much as `weight`, or as its rows if `weight` is null. `rows` and
+/// `end` are those of the sum before the step; see infer_accumulate() in optimizer.cpp.
 struct AccumulatedStep {
   std::int64_t steps;
   const float* flag;
   const BatchInfo* info;
   const float* weight;
-  __device__ bool is_first() const { return info->step % steps == 0; }
-  __device__ bool is_last() const { return info->step % steps == steps - 1; }
-  __device__ float rows() const { return weight != nullptr ? *weight : static_cast<float>(info->global_rows); }
-};
-/// Adds the rows of a step to those of the sum, unless the flag forbids it. The first step of an update starts the sum
-/// from zero, even if its own gradient is not added.
-struct AccumulateRows {
-  AccumulatedStep step;
   float* rows;
-  __device__ void operator()(std::int64_t) const {
-    const float before = step.is_first() ? 0.0F : *rows;
-    *rows = goes_ahead(step.flag) ? before + step.rows() : before;
+  float* end;
+  /// True if the sum starts from zero.
+  __device__ bool is_first() const { return info->step % steps == 0 || *end != end_of_update(info->step, steps); }
+  __device__ bool is_last() const { return info->step % steps == steps - 1; }
+  __device__ float rows_of_step() const { return weight != nullptr ? *weight : static_cast<float>(info->global_rows); }
+  __device__ float factor() const { return weight != nullptr && *weight == 0.0F ? 1.0F : rows_of_step(); }
+  __device__ float rows_after() const {
+    const float before = is_first() ? 0.0F : *rows;
+    return goes_ahead(flag) ? before + rows_of_step() : before;
   }
 };
-/// Adds the gradient of an element, times the rows of the step, to its sum over the steps of an update, unless the
-/// flag forbids it. The last step of an update divides the sum by `rows`. Must be launched after AccumulateRows.
+/// Adds the gradient of an element, times the weight of the step, to its sum over the steps of an update, unless the
+/// flag forbids it. The sum starts from zero in the first step, even if the gradient of that step is not added. The
+/// last step of an update divides the sum by its rows.
 struct Accumulate {
   AccumulatedStep step;
   const float* gradient;
-  const float* rows;
   float* sum;
   __device__ void operator()(std::int64_t i) const {
     float next = step.is_first() ? 0.0F : sum[i];
-    if (goes_ahead(step.flag)) next += step.rows() * gradient[i];
-    sum[i] = step.is_last() && *rows > 0.0F ? next / *rows : next;
+    if (goes_ahead(step.flag)) next += step.factor() * gradient[i];
+    const float rows = step.rows_after();
+    sum[i] = step.is_last() && rows != 0.0F ? next / rows : next;
+  }
+};
+/// Adds the rows of a step to those of the sum, and sets the end of the sum. Must be launched after Accumulate, whose
+/// threads read both.
+struct AccumulateRows {
+  AccumulatedStep step;
+  __device__ void operator()(std::int64_t) const {
+    *step.rows = step.rows_after();
+    *step.end = end_of_update(step.info->step, step.steps);
   }
 };
 
@@ -107,14 +116,17 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
   const bool weighted = call.attributes.has("weighted");
-  return cuda_kernel(
-      call, [steps = call.attributes.integer("steps"), weighted](const Launch& where, Inputs in, Outputs out) {
-        const AccumulatedStep step{steps, optional_data_of(in, weighted ? 5 : 4), batch_info_of(in[3]),
-                                   weighted ? floats(in[4]) : nullptr};
-        auto* rows = mutable_floats(out[1]);
-        for_each(where, 1, AccumulateRows{step, rows});
-        for_each(where, out[0].elements(), Accumulate{step, floats(in[2]), rows, mutable_floats(out[0])});
-      });
+  return cuda_kernel(call,
+                     [steps = call.attributes.integer("steps"), weighted](const Launch& where, Inputs in, Outputs out) {
+                       const AccumulatedStep step{steps,
+                                                  optional_data_of(in, weighted ? 6 : 5),
+                                                  batch_info_of(in[4]),
+                                                  weighted ? floats(in[5]) : nullptr,
+                                                  mutable_floats(out[1]),
+                                                  mutable_floats(out[2])};
+                       for_each(where, out[0].elements(), Accumulate{step, floats(in[3]), mutable_floats(out[0])});
+                       for_each(where, 1, AccumulateRows{step});
+                     });
 }
 
 std::unique_ptr<Kernel> make_average(const OpCall& call) {

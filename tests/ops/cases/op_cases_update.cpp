@@ -90,25 +90,34 @@ OpCase squares_case(double keep, double add, bool clipped) {
           reference::squares_update(keep, add, 1e-3, 0.1), 1e-5};
 }
 
-OpCase accumulate_case(std::int64_t step, std::optional<std::int64_t> weight = {}) {
+/// A step of accumulated gradients, four to an update, whose sum has steps of the update that ends with step `end`, or
+/// of the same update if `end` is not set.
+OpCase accumulate_case(std::int64_t step, std::optional<std::int64_t> weight = {},
+                       std::optional<std::int64_t> end = {}) {
   Attributes attributes{{"steps", std::int64_t{4}}};
   if (weight) attributes = attributes.with("weighted", true);
-  auto result = exact_case("accumulate in step " + std::to_string(step) + (weight ? " with a weight" : ""),
+  const auto last = step / 4 * 4 + 4;
+  auto result = exact_case("accumulate in step " + std::to_string(step) +
+                               (weight ? " with weight " + std::to_string(*weight) : "") + (end ? ", another end" : ""),
                            {stored(Draw::eighths),
                             {{}, Draw::constant, false, 24, true},
+                            {{}, Draw::constant, false, end.value_or(last), true},
                             fixed(kParameter, Draw::eighths),
                             batch_info(step)},
-                           apply(kAccumulate, attributes), [weight](const Arrays& in) {
-                             auto sum = in[0], rows = in[1];
-                             const auto step_of_update = static_cast<std::int64_t>(in[3].data[3]) % 4;
-                             const auto kept = step_of_update == 0 ? 0.0 : 1.0;
-                             const auto rows_of_step = in[weight ? 4 : 3].data[weight ? 0 : 1];
+                           apply(kAccumulate, attributes), [weight, last](const Arrays& in) {
+                             auto sum = in[0], rows = in[1], end_of_sum = in[2];
+                             const auto step_of_update = static_cast<std::int64_t>(in[4].data[3]) % 4;
+                             const auto expected_end = static_cast<double>(last);
+                             const auto kept = step_of_update == 0 || in[2].data[0] != expected_end ? 0.0 : 1.0;
+                             const auto rows_of_step = in[weight ? 5 : 4].data[weight ? 0 : 1];
+                             const auto factor = weight && rows_of_step == 0.0 ? 1.0 : rows_of_step;
                              rows.data[0] = kept * rows.data[0] + rows_of_step;
+                             end_of_sum.data[0] = expected_end;
                              for (std::size_t i = 0; i < sum.data.size(); ++i) {
-                               sum.data[i] = kept * sum.data[i] + rows_of_step * in[2].data[i];
-                               if (step_of_update == 3) sum.data[i] /= rows.data[0];
+                               sum.data[i] = kept * sum.data[i] + factor * in[3].data[i];
+                               if (step_of_update == 3 && rows.data[0] != 0.0) sum.data[i] /= rows.data[0];
                              }
-                             return Arrays{sum, rows};
+                             return Arrays{sum, rows, end_of_sum};
                            });
   if (weight) result.inputs.push_back({Shape{}, Draw::constant, false, *weight});
   result.tolerance = 1e-6;
@@ -125,7 +134,7 @@ OpCase accumulation_case(std::int64_t step, std::int64_t rows) {
       [](const Arrays& in) {
         auto info = in[0];
         Array last(Sizes{});
-        last.data[0] = static_cast<std::int64_t>(info.data[3]) % 4 == 3 && in[1].data[0] > 0.0 ? 1.0 : 0.0;
+        last.data[0] = static_cast<std::int64_t>(info.data[3]) % 4 == 3 && in[1].data[0] != 0.0 ? 1.0 : 0.0;
         info.data[3] = std::floor(info.data[3] / 4.0);
         return Arrays{info, last};
       });
@@ -235,13 +244,19 @@ std::vector<OpCase> update_cases() {
   cases.push_back(squares_case(1.0, 1.0, false));
   cases.push_back(assign_case());
   cases.push_back(step_number_case());
+  cases.push_back(accumulate_case(7, -5));
+  cases.push_back(accumulate_case(7, -24));
+  cases.push_back(accumulate_case(7, 5, 2));
+  cases.push_back(accumulation_case(7, -1));
   for (const std::int64_t step : {0, 1, 6, 5000}) {
     cases.push_back(adamw_case(step));
     cases.push_back(lamb_case("", Draw::uniform, step, false));
     cases.push_back(lamb_case("of zeros", Draw::constant, step, false));
     cases.push_back(accumulate_case(step));
-    cases.push_back(accumulate_case(step, 5));
-    cases.push_back(accumulation_case(step, 1));
+    for (const std::int64_t weight : {5, -5, 0, -24}) cases.push_back(accumulate_case(step, weight));
+    cases.push_back(accumulate_case(step, {}, 2));
+    cases.push_back(accumulate_case(step, 5, 2));
+    for (const std::int64_t rows : {1, -1}) cases.push_back(accumulation_case(step, rows));
     cases.push_back(table_case(step));
     cases.push_back(adam_case("plain", {}, step, false));
     cases.push_back(adam_case("with all of it", {0.8, 0.99, 1e-3, 0.1}, step, true));

@@ -80,6 +80,26 @@ TEST_CASE("optimizer state is named after its parameter and not trained", "[opti
   CHECK(states == std::vector<std::string>{"dense1.weights/m", "dense1.weights/v", "dense1.weights/adam/updates"});
 }
 
+TEST_CASE("states of different meaning have different names", "[optimizer]") {
+  const auto states_of = [](const Optimizer& optimizer) {
+    GraphBuilder builder;
+    const std::vector parameters{builder.parameter("w", {2}, Initializer::zeros())};
+    const std::vector gradients{builder.input("g", {2})};
+    optimizer.apply(parameters, gradients, builder.input("info", {4}, DType::int64));
+    std::vector<std::string> states;
+    for (auto id : builder.graph().sources(kParameter))
+      if (!builder.graph().producer(id).trainable) states.push_back(builder.graph().producer(id).name);
+    return states;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(states_of(RmsProp{}) == Names{"w/squares"});
+  CHECK(states_of(Adagrad{}) == Names{"w/sum_of_squares"});
+  CHECK(states_of(Sgd{.momentum = 0.5}) == Names{"w/velocity"});
+  const auto twice = Optimizer(Sgd{}).accumulating(2);
+  CHECK(states_of(twice) == Names{"w/accumulated", "w/accumulated_rows", "w/accumulated_end"});
+  CHECK(states_of(twice.of_trainer("b")) == Names{"w/accumulated@b", "w/accumulated_rows@b", "w/accumulated_end@b"});
+}
+
 TEST_CASE("a group of parameters has an optimizer of its own", "[optimizer]") {
   const Optimizer one = Sgd{.lr = 0.1}, other = Adam{.lr = 0.2};
   const auto mixed = trained(one.with_group(is_b, other), 3);
@@ -156,6 +176,18 @@ TEST_CASE("a step that is not applied adds nothing to an accumulated gradient", 
   parts.set_flag(0.0F);
   parts.step(7, {100.0F, 1.0F}, 1.0F);
   CHECK(parts.a().data[0] == Approx(0.7));
+}
+
+TEST_CASE("a sum that lacks the first steps of its update has no gradients of another update", "[optimizer]") {
+  Trained parts(Optimizer(Sgd{.lr = 1.0}).accumulating(3));
+  for (int step = 0; step < 3; ++step) parts.step(step, {3.0F, 0.0F}, 0.0F);
+  CHECK(parts.a().data[0] == 1.0 - 3.0);
+  // Steps 3, 6 and 7 do not run.
+  parts.step(4, {1.0F, 0.0F}, 0.0F);
+  parts.step(5, {2.0F, 0.0F}, 0.0F);
+  CHECK(parts.a().data[0] == 1.0 - 3.0 - 1.5);
+  parts.step(8, {8.0F, 0.0F}, 0.0F);
+  CHECK(parts.a().data[0] == 1.0 - 3.0 - 1.5 - 8.0);
 }
 
 TEST_CASE("all rows of an accumulated gradient weigh the same", "[optimizer]") {

@@ -10,6 +10,8 @@
 #include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/store/lease.hpp"
 #include "troupe/actors/store/update_counter.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/extent.hpp"
@@ -37,6 +39,14 @@ FitResult fit(Runtime& runtime, const Strategy& strategy, std::string& hash, std
   const auto result = trainer.fit(data_of_50(), {.epochs = epochs});
   hash = trainer.parameters().hash(0);
   return result;
+}
+
+/// The name of replica 0's state of a hook in the plan of a trainer, which has one such state.
+std::string kept_name(const Trainer& trainer) {
+  std::string name;
+  for (const auto& parameter : trainer.training_plan(data_of_50()).parameters)
+    if (parameter.ref.name.starts_with("hook/") && parameter.ref.name.ends_with("/kept@0")) name = parameter.ref.name;
+  return name;
 }
 
 }  // namespace
@@ -185,15 +195,48 @@ TEST_CASE("after a failure replicas go on, and what they kept starts anew") {
   trainer.fit(data_of_50(), {.epochs = 1});
   const auto names = trainer.parameters().names();
   CHECK(std::ranges::none_of(names, [](const auto& name) { return name.starts_with("hook/"); }));
-  const auto update = trainer.parameters().counter({"hook/0/kept@0", 0});
-  auto lease = trainer.parameters().borrow({}, {{"hook/0/kept@0", 0}}, "a test");
+  const auto kept = kept_name(trainer);
+  const auto update = trainer.parameters().counter({kept, 0});
+  auto lease = trainer.parameters().borrow({}, {{kept, 0}}, "a test");
   update->begin_update();
   lease.end_dirty("it failed");
   CHECK_THROWS_WITH(trainer.fit(data_of_50(), {.epochs = 1}), Contains("may be half-written: it failed"));
   trainer.recover();
-  CHECK(elements(trainer.parameters().get("hook/0/kept@0")) ==
-        std::vector<float>(static_cast<std::size_t>(trainer.parameters().get("hook/0/kept@0").elements())));
+  CHECK(elements(trainer.parameters().get(kept)) ==
+        std::vector<float>(static_cast<std::size_t>(trainer.parameters().get(kept).elements())));
   CHECK_NOTHROW(trainer.fit(data_of_50(), {.epochs = 1}));
+}
+
+TEST_CASE("what a hook keeps is added to gradients of the same trainer and the same parameters alone") {
+  const Hook hook = std::make_shared<TopKGradients>(0.25);
+  const Mirrored copies(cpu_devices(2), {.hook = hook});
+  const ParameterServer shards(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::synchronous(2), {.hook = hook});
+  const Strategy& strategy = GENERATE(0, 1) == 0 ? static_cast<const Strategy&>(copies) : shards;
+  const auto model = [](const Inputs& in) -> Outputs {
+    const auto a = in.builder().parameter("a", {4}, Initializer::zeros());
+    const auto b = in.builder().parameter("b", {4}, Initializer::zeros());
+    return reduce_sum(mul(in["g"], add(a, b)), std::vector<std::int64_t>{1});
+  };
+  const auto loss = [](const Outputs& out, const Inputs&) { return out[""]; };
+  const std::vector<float> g{4, 3, 2, 1, 4, 3, 2, 1};
+  const auto data = Dataset::from_arrays({{"g", Tensor::from<float>({2, 4}, g)}}).batch(2);
+  auto runtime = scheduled_runtime(3);
+  const auto store = std::make_shared<ParameterStore>();
+  const auto fit = [&](const char* trainer, const std::string& frozen) {
+    const auto optimizer = Optimizer(Sgd{.lr = 1.0}).frozen([&](const std::string& name) { return name == frozen; });
+    Trainer(runtime, strategy, model, optimizer, loss, {.parameters = store, .name = trainer}).fit(data);
+  };
+  using Numbers = std::vector<float>;
+  fit("first", "b");
+  CHECK(elements(store->get("a")) == Numbers{-4, 0, 0, 0});
+  // Another trainer of the same parameter, and the same trainer of another parameter.
+  fit("second", "b");
+  CHECK(elements(store->get("a")) == Numbers{-8, 0, 0, 0});
+  fit("first", "a");
+  CHECK(elements(store->get("b")) == Numbers{-4, 0, 0, 0});
+  // The first trainer has kept 3 for the second element, and adds 3.
+  fit("first", "b");
+  CHECK(elements(store->get("a")) == Numbers{-8, -6, 0, 0});
 }
 
 TEST_CASE("a hook is named by a text") {

@@ -70,6 +70,27 @@ TEST_CASE("accumulated gradients whose products with their rows are infinite are
   }
 }
 
+TEST_CASE("batches whose weights are too large for sums of gradients are left out, with the weights in the text") {
+  const WeightedByRow loss{[](const Outputs& outputs, const Inputs&) { return outputs[""]; }, "weight"};
+  for (const auto& [name, strategy] : deciding_strategies()) {
+    for (const int accumulated : {1, 2}) {
+      CAPTURE(name, accumulated);
+      // With weights of 1e37 the sum over the rows is infinite, and the quotients by it are 0. The losses, which stand
+      // for large gradients of small losses, are 0.
+      const auto weight = accumulated > 1 ? 1e29F : 1e37F;
+      const auto data = batches_of({1e9F, 1e9F, 2.0F, 4.0F}, {weight, weight, 1.0F, 1.0F});
+      const auto optimizer = Optimizer(Sgd{.lr = 1.0}).accumulating(accumulated);
+      auto runtime = scheduled_runtime(7, 2);
+      Trainer trainer(runtime, *strategy, times_a_scalar, optimizer, loss);
+      const auto result = trainer.fit(data, {.on_non_finite_loss = NonFiniteLoss::skip});
+      CHECK(trained_w(trainer) == (accumulated > 1 ? -3.0F : -6.0F));
+      CHECK(result.epochs.at(0).training.skipped_steps == 2);
+      Trainer stopped(runtime, *strategy, times_a_scalar, optimizer, loss);
+      CHECK_THROWS_WITH(stopped.fit(data), Contains("[gradient] is infinite") && Contains("the weights of its rows"));
+    }
+  }
+}
+
 TEST_CASE("sums of weighted losses whose mean is infinite are left out") {
   const auto scaled = [](const Inputs& in) -> Outputs { return scale(scale(times_a_scalar(in)[""], 1e19), 1e19); };
   const WeightedByRow loss{[](const Outputs& outputs, const Inputs&) { return outputs[""]; }, "weight"};

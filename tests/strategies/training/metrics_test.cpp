@@ -1,5 +1,8 @@
 #include "troupe/strategies/training/metrics.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 
@@ -23,4 +26,25 @@ TEST_CASE("means weigh every row alike, other metrics by their own counts") {
 
 TEST_CASE("a metric of nothing is 0, not NaN") {
   CHECK(MetricValues({{"accuracy", 0, 0}})["accuracy"] == 0.0);
+}
+
+TEST_CASE("a metric whose sum or count is NaN is NaN, and a count may be negative") {
+  const auto nan = std::nan("");
+  for (const auto& entry : {MetricValues::Entry{"m", nan, 2}, {"m", 1, nan}, {"m", nan, nan}, {"m", nan, 0}})
+    CHECK(std::isnan(MetricValues({entry})["m"]));
+  CHECK(MetricValues({{"m", 6, -2}})["m"] == -3.0);
+  CHECK(MetricValues({{"0", 6, -2}, {"1", 5, 0}}).total_loss() == -3.0 + 5.0);
+}
+
+TEST_CASE("the text of an infinite magnitude has the weights of the rows") {
+  StepMetrics step{.magnitude = std::numeric_limits<float>::infinity()};
+  const std::string text = "[gradient] is infinite, or too large for the sum over the replicas";
+  CHECK(text_of_not_finite(step) == text);
+  step.loss_means = {{{"0", 1, 4e12}}};
+  CHECK(text_of_not_finite(step) == text +
+                                        "; the weights of its rows have the sum 4e+12, and those of a batch may have "
+                                        "1.09951e+12 if gradients are accumulated, else 1.70141e+38");
+  step.loss_means = {{{"0", 1, -4}}};
+  CHECK(text_of_not_finite(step) ==
+        text + "; the weights of its rows have the sum -4, and workers of servers divide by no negative sum");
 }

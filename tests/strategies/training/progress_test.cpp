@@ -233,6 +233,47 @@ TEST_CASE("a fit that ends within an update keeps its gradients for the next fit
   CHECK(value_of(trainer.parameters(), "w") == -5.0F);
 }
 
+TEST_CASE("each trainer of a store accumulates gradients of its own, in every strategy") {
+  auto strategies = synchronous();
+  strategies.push_back(
+      std::make_shared<LocalSgd>(places_of(cpu_devices(2)), std::vector<Place>{{}}, LocalSgdOptions{.local_steps = 1}));
+  for (const auto& strategy : strategies) {
+    auto runtime = scheduled_runtime(11, 2);
+    const auto store = std::make_shared<ParameterStore>();
+    const auto make = [&](const char* name) {
+      return std::make_unique<Trainer>(runtime, *strategy, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(2),
+                                       kRowLoss, TrainerOptions{.parameters = store, .name = name});
+    };
+    const auto first = make(""), second = make("second");
+    // Each pair of rows is a batch.
+    first->fit(numbers({1, 1}, 2));
+    second->fit(numbers({10, 10}, 2));
+    CHECK(value_of(*store, "w") == 0.0F);
+    first->fit(numbers({3, 3}, 2));
+    CHECK(value_of(*store, "w") == -2.0F);
+    second->fit(numbers({30, 30}, 2));
+    CHECK(value_of(*store, "w") == -22.0F);
+  }
+}
+
+TEST_CASE("a sum of gradients is not used after another number of steps has made updates") {
+  auto runtime = scheduled_runtime(12);
+  const OneDevice strategy;
+  const auto store = std::make_shared<ParameterStore>();
+  const auto fit = [&](std::int64_t steps, const std::vector<float>& g) {
+    Trainer trainer(runtime, strategy, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(steps), kRowLoss,
+                    {.parameters = store, .name = "w"});
+    trainer.fit(numbers(g, 1));
+    return value_of(*store, "w");
+  };
+  CHECK(fit(2, {4, 4}) == -4.0F);
+  CHECK(fit(1, {1}) == -5.0F);
+  // Step 3 ends an update whose first step was an update of its own.
+  CHECK(fit(2, {2}) == -7.0F);
+  // Steps 4 and 5 begin an update of three that step 6 would not end.
+  CHECK(fit(3, {100, 3}) == -7.0F - 51.5F);
+}
+
 TEST_CASE("a parameter that the loss does not read stays, in every strategy") {
   const auto model = [](const Inputs& in) -> Outputs {
     auto& builder = in.builder();

@@ -203,6 +203,41 @@ TEST_CASE("synchronous servers divide by the weights of all workers, workers of 
   CHECK(trainer.parameters().get("w").item<float>() == Approx(-(2.0 * of_worker_0 + of_worker_1) / 3.0));
 }
 
+TEST_CASE("a mean divides by a negative sum of weights, in batches of their own and accumulated", "[loss]") {
+  const auto times_w = [](const Inputs& in) -> Outputs {
+    return mul(in["g"], in.builder().parameter("w", {1}, Initializer::constant(1.0)));
+  };
+  const auto of_row = [](const Outputs& outputs, const Inputs&) { return reshape(outputs[""], {kBatch}); };
+  const auto data_of = [](const std::vector<float>& weights) {
+    return Dataset::from_arrays({{"g", Tensor::from<float>({4, 1}, std::vector<float>{1.0F, 3.0F, 1.0F, 3.0F})},
+                                 {"weight", Tensor::from<float>({4}, weights)}});
+  };
+  const auto negative = data_of({-1.0F, -3.0F, -1.0F, -3.0F}).batch(4);
+  // The sum of the weights of the first two rows is 0: their losses count by the weights, and divide by 1.
+  const auto cancelling = data_of({-1.0F, 1.0F, 1.0F, 3.0F}).batch(2);
+  for (const int replicas : {1, 2}) {
+    auto runtime = scheduled_runtime(6, 2);
+    const Mirrored strategy(cpu_devices(replicas));
+    for (const int accumulated : {1, 2}) {
+      CAPTURE(replicas, accumulated);
+      const auto optimizer = Optimizer(Sgd{.lr = 1.0}).accumulating(accumulated);
+      Trainer trainer(runtime, strategy, times_w, optimizer, WeightedByRow{of_row, "weight"});
+      CHECK(trainer.evaluate(negative).loss == Approx(2.5));
+      const auto result = trainer.fit(negative, {.epochs = 1});
+      trainer.fit(negative, {.epochs = 1});
+      CHECK(result.epochs.at(0).training.loss == Approx(2.5));
+      CHECK(trainer.parameters().get("w").item<float>() == Approx(1.0 - (accumulated > 1 ? 2.5 : 5.0)));
+      Trainer other(runtime, strategy, times_w, optimizer, WeightedByRow{of_row, "weight"});
+      other.fit(cancelling, {.epochs = 1});
+      CHECK(other.parameters().get("w").item<float>() == Approx(1.0 - (accumulated > 1 ? 12.0 / 4.0 : 2.0 + 2.5)));
+    }
+  }
+  auto runtime = scheduled_runtime(6, 2);
+  const ParameterServer servers(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::synchronous(2));
+  Trainer trainer(runtime, servers, times_w, Sgd{.lr = 1.0}, WeightedByRow{of_row, "weight"});
+  CHECK_THROWS_WITH(trainer.fit(negative), Contains("have the sum -4, and workers of servers divide by no negative"));
+}
+
 TEST_CASE("a mean by weights that a worker cannot divide is refused", "[loss][errors]") {
   auto runtime = scheduled_runtime(5, 2);
   const std::vector<Place> kOnHost{{0, {DeviceType::cpu, 0}}};
