@@ -22,6 +22,7 @@ class DeviceArrays;
 class Recording;
 class Trace;
 struct BatchSource;
+struct EpochRows;
 class SharedTraining;
 struct PartSetup;
 
