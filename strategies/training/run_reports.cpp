@@ -92,8 +92,8 @@ void TrainingRun::report() {
   if (!stop_wanted_ && is_stop_requested()) stop();
 }
 
-/// Reports steps while the run may be in progress. If a callback throws, keeps its exception in error_ and ends the run,
-/// which all processes see alike; the fit ends by the exception once the run is over.
+/// Reports steps while the run may be in progress. If a callback throws, keeps its exception in error_ and ends the
+/// run, which all processes see alike; the fit ends by the exception once the run is over.
 void TrainingRun::report_in_run() {
   if (error_) return;
   try {
