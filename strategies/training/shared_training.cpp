@@ -4,8 +4,10 @@
 #include <cstring>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <span>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -44,6 +46,19 @@ void gather_recording(Communicator& group, Recording& recording, std::chrono::mi
     const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
     const auto bytes = broadcast_bytes(group, run, rank, limit);
     if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
+  }
+}
+
+/// Adds the parameters of the plan that the store lacks, in host memory: those that only actors of other processes (or
+/// parts) use. States that every replica has for itself are left out. Throws Error like ParameterStore::add().
+void add_missing_to(ParameterStore& store, const Plan& plan) {
+  store.note_order(plan.parameters);
+  std::set<std::string> present;
+  for (const auto& entry : store.entries()) present.insert(entry.name);
+  for (auto parameter : plan.parameters) {
+    if (parameter.per_replica || !present.insert(parameter.ref.name).second) continue;
+    parameter.device = Device{};
+    store.add(parameter);
   }
 }
 
@@ -107,7 +122,7 @@ void SharedTraining::agree_on_values() {
 
 void SharedTraining::add_missing_parameters(const Plan& plan) const {
   if (is_expendable() || (!has_others() && stores_.size() == 1)) return;
-  for (const auto& store : stores_) troupe::add_missing_parameters(*store, plan);
+  for (const auto& store : stores_) add_missing_to(*store, plan);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {

@@ -276,17 +276,6 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
   if (!newer.empty()) store.adopt(newer);
 }
 
-void add_missing_parameters(ParameterStore& store, const Plan& plan) {
-  store.note_order(plan.parameters);
-  std::set<std::string> present;
-  for (const auto& entry : store.entries()) present.insert(entry.name);
-  for (auto parameter : plan.parameters) {
-    if (parameter.per_replica || !present.insert(parameter.ref.name).second) continue;
-    parameter.device = Device{};
-    store.add(parameter);
-  }
-}
-
 void join_held_rows(const Stores& stores, const Plan& plan) {
   if (std::ranges::any_of(stores, [](const auto& store) { return !store->broken().empty(); })) return;
   ParameterStore::NamedVersions joined;

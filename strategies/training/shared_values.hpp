@@ -28,11 +28,6 @@ void adopt_newest_values(Communicator& group, std::span<const int> processes, Pa
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit);
 
-/// Adds the parameters of the plan that the store lacks, in host memory: those that only actors of other processes (or
-/// parts) use. A process that has them is sent their trained values by spread_held_values(). States that every replica
-/// has for itself are left out. Throws Error like ParameterStore::add().
-void add_missing_parameters(ParameterStore& store, const Plan& plan);
-
 /// After a run of a plan whose parts are all in this process, joins the rows of each parameter that actors of several
 /// parts have updated, and writes them to all stores. stores[i] belongs to part i. Does nothing if a store has broken
 /// copies.
