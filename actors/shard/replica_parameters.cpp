@@ -1,9 +1,5 @@
 #include "troupe/actors/shard/replica_parameters.hpp"
 
-#include <algorithm>
-
-#include "troupe/ops/graph/op_declarations.hpp"
-
 namespace troupe {
 
 ExternalPorts ReplicaParameters::ports(const ReplicaUpdate& update, int copy,
@@ -25,10 +21,7 @@ TensorInfo ReplicaParameters::block_info(const ReplicaUpdate& update) {
 }
 
 ReplicaParameters::ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update)
-    : PortActor(config),
-      parameters_in_store_(update.parameters_in_store),
-      accumulates_(std::ranges::any_of(update.update.nodes(), [](const Node& node) { return node.is(kAccumulate); })),
-      update_(update.update, update.parameters) {}
+    : PortActor(config), parameters_in_store_(update.parameters_in_store), update_(update.update, update.parameters) {}
 
 void ReplicaParameters::on_run(const RunInfo&) {
   if (!update_.is_bound()) update_.bind(memory());
@@ -75,7 +68,6 @@ bool ReplicaParameters::take_gradients() {
   if (arrival.failure) batch.rows = 0;
   if (!failure_) apply(arrival.tensor, batch);
   give_back(kGradients, arrival);
-  rows_ += batch.rows;
   requests_.pop_front();
   answered_ = false;
   exchanging_ = true;
@@ -87,13 +79,14 @@ bool ReplicaParameters::take_gradients() {
 /// an update of parameters in the store, so that the copies of all replicas have the same number of updates. If
 /// gradients of several steps are accumulated, the batch may begin or end an update, so its update is made, too.
 void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
-  const bool changes = batch.rows > 0 || accumulates_;
+  const bool changes = batch.rows > 0 || update_.accumulates();
   if (!changes && !parameters_in_store_) return;
   update_parameters([&] {
     if (!changes) return;
     const auto& block = update_.gradient_block();
     update_.take_part(gradients ? gradients : Tensor(block.shape, block.dtype), batch.rows, batch.global_rows);
     update_.apply(batch.step, batch.rows);
+    rows_ += update_.rows_of_change(batch.step, batch.rows);
   });
   blocks_.changed();
 }

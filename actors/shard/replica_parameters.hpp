@@ -59,7 +59,8 @@ class ReplicaParameters : public PortActor {
   /// The parameters in an older block minus the current ones, as a block of gradients; see ShardUpdate::change_since().
   Tensor change_since(const Tensor& block, std::int64_t rows) const { return update_.change_since(block, rows); }
 
-  /// Rows of all batches of this run whose gradients have arrived and are no failure.
+  /// Rows of the gradients of all updates of this run. If an update accumulates gradients, it has the rows of all its
+  /// steps, also of those of earlier runs.
   std::int64_t rows() const { return rows_; }
   /// Whether the batch info of another step has arrived.
   bool has_next_step() const { return !requests_.empty(); }
@@ -84,7 +85,6 @@ class ReplicaParameters : public PortActor {
   bool answer();
 
   const bool parameters_in_store_;
-  const bool accumulates_;  // an update is made of the gradients of several steps
   ShardUpdate update_;
   ParameterBlocks blocks_;
   std::deque<BatchInfo> requests_;  // batches whose gradients have not arrived, oldest first

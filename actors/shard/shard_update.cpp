@@ -28,6 +28,13 @@ ShardUpdate::ShardUpdate(Graph update, const std::vector<std::string>& order)
     : batch_info_(BatchInfo::info().shape, BatchInfo::info().dtype), program_(update, kRows) {
   std::vector<TensorInfo> infos, with_magnitude{{Shape{}, DType::float32}};
   for (auto id : update.sources(kParameter)) stored_.push_back({update.producer(id).name, update.info(id)});
+  for (const auto& node : update.nodes()) {
+    if (!node.is(kAccumulate)) continue;
+    // All parameters have the same number of rows.
+    const auto rows = std::ranges::find(stored_, update.producer(node.inputs[1]).name, &Stored::name);
+    accumulated_rows_ = static_cast<std::size_t>(rows - stored_.begin());
+    accumulated_steps_ = node.attributes.integer("steps");
+  }
   for (const auto& name : order) {
     const auto parameter = std::ranges::find(stored_, name, &Stored::name);
     if (parameter == stored_.end()) throw Error("shard", "the update has no parameter '" + name + "'");
@@ -86,6 +93,12 @@ void ShardUpdate::take_part(const Tensor& gradients, std::int64_t rows, std::int
   if (rows == global_rows || rows == 0) return;
   const auto weight = static_cast<float>(global_rows) / static_cast<float>(rows);
   for (auto& element : gradients_.mutable_data<float>()) element *= weight;
+}
+
+std::int64_t ShardUpdate::rows_of_change(std::int64_t number, std::int64_t rows) const {
+  if (!accumulated_rows_) return rows;
+  if (number % accumulated_steps_ != accumulated_steps_ - 1) return 0;
+  return static_cast<std::int64_t>(tensors_[*accumulated_rows_].item<float>());
 }
 
 void ShardUpdate::move_towards(const Tensor& block, float share) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -68,6 +69,12 @@ class ShardUpdate {
   void apply(std::int64_t number, std::int64_t rows);
   /// Like the other apply(), with another block of gradients in place of gradients(). Does not copy the block.
   void apply(const Tensor& gradients, std::int64_t number, std::int64_t rows);
+  /// Whether an update is made of the gradients of several steps.
+  bool accumulates() const { return accumulated_rows_.has_value(); }
+  /// The number of batch rows whose gradients have changed the parameters in the last call of apply(), which had these
+  /// arguments: `rows`, or, if the update accumulates gradients, those of all its steps after the last one, and 0 after
+  /// the others.
+  std::int64_t rows_of_change(std::int64_t number, std::int64_t rows) const;
 
  private:
   /// Calls `visit` for each parameter of a block, with the parameter's elements in its bound tensor, its elements in
@@ -76,6 +83,8 @@ class ShardUpdate {
   void for_each(const Tensor& block, Visit visit) const;
 
   std::vector<Stored> stored_;
+  std::optional<std::size_t> accumulated_rows_;  // index in stored_
+  std::int64_t accumulated_steps_ = 1;
   std::vector<std::size_t> order_;  // indices in stored_, in the order of the block
   std::vector<std::int64_t> parameter_offsets_, gradient_offsets_;
   Tensor gradients_, batch_info_;

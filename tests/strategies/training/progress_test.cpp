@@ -196,6 +196,14 @@ TEST_CASE("rows weigh the same in an accumulated update, in every strategy") {
     CHECK(trainer.fit(numbers(g, 3)).accumulated_steps == 0);
     CHECK(value_of(trainer.parameters(), "w") == -2.0F);
   }
+  // A worker's change is weighted by the rows of its updates, not by those of the steps of a round.
+  for (const std::int64_t local_steps : {1, 2, 3, 4, 8}) {
+    auto runtime = scheduled_runtime(8, 2);
+    const LocalSgd local(places_of(cpu_devices(2)), {Place{}}, {.local_steps = local_steps});
+    Trainer trainer(runtime, local, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(3), kRowLoss);
+    trainer.fit(numbers(g, 3));
+    CHECK(value_of(trainer.parameters(), "w") == Approx(-2.0F));
+  }
   const ParameterServer asynchronous({{}}, {Place{}}, ConsistencyRule::asynchronous(1));
   auto runtime = scheduled_runtime(8, 2);
   Trainer trainer(runtime, asynchronous, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(3), kRowLoss);
@@ -210,7 +218,8 @@ TEST_CASE("a worker of local SGD whose part is empty begins and ends accumulated
   auto runtime = scheduled_runtime(10, 2);
   Trainer trainer(runtime, strategy, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(2), kRowLoss);
   for (int epoch = 0; epoch < 2; ++epoch) CHECK_NOTHROW(trainer.fit(numbers(g, 4), {.max_steps = 3}));
-  // The rows of each worker's updates. A fit ends a round, after which the worker has the mean of both copies.
+  // The rows of each worker's updates. A fit ends a round, after which the worker has the mean of both copies, weighted
+  // by the rows of the updates.
   const auto mean = [](std::initializer_list<float> rows) {
     float sum = 0.0F;
     for (const auto row : rows) sum += row;
@@ -218,7 +227,8 @@ TEST_CASE("a worker of local SGD whose part is empty begins and ends accumulated
   };
   const float first0 = mean({1, 2, 5, 6}), first1 = mean({3, 4, 7, 8});
   const float second0 = mean({9, 1, 2}) + mean({5, 6, 9}), second1 = mean({3, 4}) + mean({7, 8});
-  CHECK(value_of(trainer.parameters(), "w") == Approx(-(5.0F * (first0 + second0) + 4.0F * (first1 + second1)) / 9.0F));
+  const float first = (first0 + first1) / 2.0F, second = (6.0F * second0 + 4.0F * second1) / 10.0F;
+  CHECK(value_of(trainer.parameters(), "w") == Approx(-first - second));
 }
 
 TEST_CASE("a fit that ends within an update keeps its gradients for the next fit, and says so") {

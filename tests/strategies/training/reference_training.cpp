@@ -40,7 +40,7 @@ std::vector<double>& ReferenceOptimizer::state(const std::string& name, const st
   return elements;
 }
 
-void ReferenceOptimizer::step(NamedNumbers& values, const LossOfRows& loss, std::int64_t step) {
+double ReferenceOptimizer::step(NamedNumbers& values, const LossOfRows& loss, std::int64_t step) {
   const auto steps = training_.optimizer.accumulated;
   if (step % steps == 0) {
     sums_.clear();
@@ -57,11 +57,12 @@ void ReferenceOptimizer::step(NamedNumbers& values, const LossOfRows& loss, std:
     summed_divisor_ += weight;
     for (const auto& [name, elements] : loss.buffers) values[name] = elements;
   }
-  if (step % steps != steps - 1 || summed_divisor_ == 0.0) return;
+  if (step % steps != steps - 1 || summed_divisor_ == 0.0) return 0.0;
   auto means = sums_;
   for (auto& [name, mean] : means)
     for (auto& element : mean) element /= summed_divisor_;
   update(values, std::move(means), step / steps);
+  return summed_divisor_;
 }
 
 void ReferenceOptimizer::update(NamedNumbers& values, NamedNumbers gradients, std::int64_t number) {
@@ -184,22 +185,30 @@ void ReferenceTraining::step() {
   ++steps_;
 }
 
-/// Every worker makes a step with its own rows; the common values become the mean of all workers' values.
+/// Every worker makes a step with its own rows; the common values become the mean of all workers' values, weighted by
+/// the rows of their steps or, if gradients are accumulated, of their updates.
 void ReferenceTraining::local_step(RowsOfStep rows) {
   const auto before = values_;
   const auto workers = static_cast<std::int64_t>(optimizers_.size()), count = rows.end - rows.first;
   auto first = rows.first;
+  std::vector<std::pair<NamedNumbers, double>> copies;
+  double sum = 0.0;
   for (std::int64_t w = 0; w < workers; ++w) {
     const auto own = std::clamp<std::int64_t>(rows.end - first, 0, (count + workers - 1) / workers);
     auto values = before;
     LossOfRows loss{.finite = false};
     if (own > 0) loss = model_.loss_of(before, {first, first + own}, true);
-    optimizers_[static_cast<std::size_t>(w)].step(values, loss, steps_);
+    const auto of_update = optimizers_[static_cast<std::size_t>(w)].step(values, loss, steps_);
+    const auto weight = training_.optimizer.accumulated > 1 ? of_update : static_cast<double>(own);
     first += own;
+    sum += weight;
+    copies.emplace_back(std::move(values), weight);
+  }
+  if (sum == 0.0) return;
+  for (const auto& [values, weight] : copies)
     for (auto& [name, common] : values_)
       for (std::size_t i = 0; i < common.size(); ++i)
-        common[i] += (values.at(name)[i] - before.at(name)[i]) * static_cast<double>(own) / static_cast<double>(count);
-  }
+        common[i] += (values.at(name)[i] - before.at(name)[i]) * weight / sum;
 }
 
 double ReferenceTraining::evaluate() {

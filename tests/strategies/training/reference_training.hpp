@@ -66,8 +66,9 @@ class ReferenceOptimizer {
  public:
   explicit ReferenceOptimizer(const RandomTraining& training) : training_(training) {}
 
-  /// Makes step `step` with the loss of a batch, which changes the values of the parameters.
-  void step(NamedNumbers& values, const LossOfRows& loss, std::int64_t step);
+  /// Makes step `step` with the loss of a batch, which changes the values of the parameters. Returns the divisor of the
+  /// gradients of the update; 0 if the step is not the last one of an update, or the update has no gradients.
+  double step(NamedNumbers& values, const LossOfRows& loss, std::int64_t step);
   /// The smallest magnitude of an element, not 0, of the gradients of all updates, before and after weight decay.
   double smallest_gradient() const { return smallest_gradient_; }
 
