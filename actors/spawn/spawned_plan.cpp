@@ -12,6 +12,7 @@
 #include "troupe/actors/spawn/plan_part.hpp"
 #include "troupe/actors/spawn/run_leases.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 
 namespace troupe {
 
@@ -60,6 +61,7 @@ SpawnedPlan::SpawnedPlan(const Runtime& runtime, CheckedPlan plan, SpawnContext 
 
 SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::shared_ptr<Trace> trace)
     : state_(new State{{std::move(plan), nullptr, 0, std::move(trace)}}) {
+  const DefaultFloatMode mode;
   const auto processes = state_->plan->processes();
   if (processes > static_cast<int>(parts.size()))
     throw Error("plan", "has parts for " + std::to_string(processes) + " processes, but only " +
@@ -78,6 +80,7 @@ SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::sh
 SpawnedPlan::SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
                          std::shared_ptr<Trace> trace, std::optional<std::uint64_t> generation)
     : state_(new State{{std::move(plan), nullptr, 0, std::move(trace)}}) {
+  const DefaultFloatMode mode;
   state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), state_->plan, generation);
   state_->control = state_->cluster->control();
   state_->generation = state_->cluster->generation();

@@ -129,7 +129,8 @@ class ParameterStore {
   /// The positions of all trainers that have one, by name.
   std::map<std::string, TrainingPosition> positions() const;
   /// Registers a trainer until the result is destroyed, which must not outlive the store. Returns `name`, or the next
-  /// name of a trainer without one if `name` is empty. Throws Error if a trainer of this name is registered.
+  /// name of a trainer without one if `name` is empty. Throws Error if a trainer of this name is registered, or if the
+  /// name has more than kMaxNameBytes / 2 bytes or expect_name() refuses it.
   std::shared_ptr<const std::string> enter_trainer(const std::string& name);
 
   /// Borrows copies for a run, and brings each to the value of the newest copy of its parameter. Waits, at most 10 s,

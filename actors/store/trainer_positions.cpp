@@ -1,6 +1,7 @@
 #include "troupe/actors/store/trainer_positions.hpp"
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/name.hpp"
 
 namespace troupe {
 
@@ -21,6 +22,8 @@ std::map<std::string, TrainingPosition> TrainerPositions::all() const {
 }
 
 std::shared_ptr<const std::string> TrainerPositions::enter(const std::string& name) {
+  // States of parameters have the name of the trainer at the end of theirs.
+  if (!name.empty()) expect_name("trainer", "a trainer", name, kMaxNameBytes / 2);
   std::lock_guard lock(mutex_);
   auto entered = name;
   while (name.empty() && (entered.empty() || trainers_.contains(entered))) {

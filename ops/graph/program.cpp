@@ -20,6 +20,7 @@ OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows) {
 
 Program::Program(Graph graph, std::int64_t rows, Device device)
     : graph_(std::move(graph)), rows_(rows), device_(device), tensors_(graph_.values().size()) {
+  const DefaultFloatMode mode;  // kernels round their attributes to float32
   stream_ = backend_of(device).make_stream(device);
   for (const auto& node : graph_.nodes())
     if (node.is(kConstant))

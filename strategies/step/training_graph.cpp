@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/name.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
@@ -162,6 +163,7 @@ void assign_next_values(GraphBuilder& builder, Value apply_if) {
 
 Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose,
                     std::int64_t replicas) {
+  const DefaultFloatMode mode;
   GraphBuilder builder({.training = purpose == Purpose::training,
                         .seed = spec.seed,
                         .replicas = replicas,
@@ -180,6 +182,7 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
 }
 
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+  const DefaultFloatMode mode;
   GraphBuilder builder;
   apply_model(spec, Inputs(builder, fields));
   return without_unread_inputs(optimize_forward(std::move(builder).build()));

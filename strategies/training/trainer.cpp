@@ -6,6 +6,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/carried_state.hpp"
@@ -141,6 +142,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
+  const DefaultFloatMode mode;
   expect_strategy();
   return in_grain(strategy_.training_plan(request(data, make_training_log(data)->sink_inputs())), options_.grain);
 }
@@ -189,6 +191,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
 /// Plans a fit and spawns its actors. Sets `record` to the recording that the fit makes, if it makes one.
 KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchSource* batches,
                                                const FitOptions& options, std::shared_ptr<Recording>& record) {
+  const DefaultFloatMode mode;
   auto log = make_training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
   check_carried_states(plan, data);
@@ -292,6 +295,7 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 }
 
 Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches) {
+  const DefaultFloatMode mode;
   const auto use = user_.use();
   expect_strategy();
   if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
@@ -314,6 +318,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
+  const DefaultFloatMode mode;
   const auto use = user_.use();
   expect_strategy();
   const PredictedRows predicted(spec_, data, output);

@@ -55,7 +55,8 @@ struct TrainerOptions {
   /// random numbers depend, and its place in the data. A trainer continues from the position of its name. Sums of
   /// accumulated gradients and the gradients that a hook keeps belong to the name, too; see Optimizer::of_trainer().
   /// Empty: the first trainer on the store is "trainer", the next ones, which begin at step 0, are "trainer_2" and so
-  /// on. Two trainers that exist at the same time must have different names.
+  /// on. Two trainers that exist at the same time must have different names. A name has at most 512 bytes, none of them
+  /// a control character, a quotation mark or a backslash.
   std::string name = {};
   /// Metrics that are reported besides the loss. If not set: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};

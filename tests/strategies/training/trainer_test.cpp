@@ -1,5 +1,6 @@
 #include "troupe/strategies/training/trainer.hpp"
 
+#include <cfenv>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -225,3 +226,30 @@ TEST_CASE("the process does not grow over 10,000 steps") {
   }
 }
 #endif
+
+TEST_CASE("the names of trainers can be written to files and reports") {
+  auto runtime = scheduled_runtime(0);
+  const OneDevice strategy;
+  for (const std::string name : {"a\nb", "\x1b[2J", "a\"b"})
+    CHECK_THROWS_WITH(small_trainer(runtime, strategy, {.name = name}), Contains("[trainer]"));
+  CHECK_THROWS_WITH(small_trainer(runtime, strategy, {.name = std::string(513, 'x')}), Contains("a trainer"));
+  CHECK_NOTHROW(small_trainer(runtime, strategy, {.name = std::string(512, 'x')}));
+}
+
+TEST_CASE("a training and its predictions do not depend on the rounding mode of the program") {
+  std::vector<std::string> hashes;
+  std::vector<float> predictions;
+  for (const auto rounding : {FE_TONEAREST, FE_UPWARD, FE_TOWARDZERO}) {
+    auto runtime = scheduled_runtime(0);
+    const OneDevice strategy;
+    std::fesetround(rounding);
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3}, Adam{.lr = 0.01, .beta1 = 0.7, .beta2 = 0.9});
+    trainer.fit(data_of_50());
+    predictions.push_back(trainer.predict(data_of_50()).data<float>()[0]);
+    hashes.push_back(trainer.parameters().hash());
+    CHECK(std::fegetround() == rounding);
+    std::fesetround(FE_TONEAREST);
+  }
+  CHECK(hashes == std::vector<std::string>(3, hashes.front()));
+  CHECK(predictions == std::vector<float>(3, predictions.front()));
+}
