@@ -53,8 +53,9 @@ class RowShard final : public Shard {
   }
 
   void send_answer(int worker, std::int64_t step) override {
-    take_indices(worker);
-    if (failure()) return static_cast<void>(send_failure(static_cast<std::uint32_t>(worker), failure(), step));
+    auto failed = take_indices(worker);
+    if (failure()) failed = failure();
+    if (failed) return static_cast<void>(send_failure(static_cast<std::uint32_t>(worker), failed, step));
     auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
     const auto rows = static_cast<std::int64_t>(looked_up.rows.size());
     const auto& lookup = table_.lookup;
@@ -66,19 +67,20 @@ class RowShard final : public Shard {
     send_output(static_cast<std::uint32_t>(worker), looked_up.sent, step);
   }
 
-  void take_indices(int worker) {
+  /// Takes the indices of the worker's next batch. Returns the failure that the worker gets in place of rows, or null.
+  FailurePtr take_indices(int worker) {
     auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
     auto arrival = take(indices_of(worker));
-    if (arrival.failure) {
-      fail_with(arrival.failure);
-      return give_back(indices_of(worker), arrival);
-    }
+    auto failed = arrival.failure;
     std::vector<std::int64_t> indices;
     try {
-      indices = read_indices(arrival.tensor, table_.lookup.parameter.shape[0], table_.held.front().ref.name);
+      if (!failed)
+        indices = read_indices(arrival.tensor, table_.lookup.parameter.shape[0], table_.held.front().ref.name);
     } catch (...) {
-      fail_with_exception();
+      failed = failure_now();
+      report_failure(failed);
     }
+    if (failed) worker_failed(failed);
     give_back(indices_of(worker), arrival);
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const auto row = indices[i] - table_.rows().first;
@@ -86,6 +88,7 @@ class RowShard final : public Shard {
       looked_up.rows.push_back(row);
       looked_up.lookups.push_back(lookup_of_column_[i % lookup_of_column_.size()]);
     }
+    return failed;
   }
 
   const float* row_of_table(std::int64_t row) const {

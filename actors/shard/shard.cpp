@@ -77,9 +77,11 @@ void Shard::tell(const ShardEvent& event) {
 void Shard::carry_out(const ShardEvent& event) {
   if (options_.records.record) options_.records.record->note(name_in_plan(), event.numbers());
   if (event.kind == ShardEvent::Kind::answer) return answer(event.workers.front());
+  const auto has_gradients = [this](int number) { return worker(number).arrived && !worker(number).gradients.failure; };
+  const bool counts = !failure_ && std::ranges::any_of(event.workers, has_gradients);
   if (event.kind == ShardEvent::Kind::update) update(event.workers);
   for (const auto worker : event.workers) finish_request(worker);
-  if (options_.records.log && !failure_)
+  if (options_.records.log && counts && !failure_)
     options_.records.log->note(protocol_.staleness(), event.kind == ShardEvent::Kind::update);
 }
 
@@ -129,7 +131,7 @@ void Shard::take_gradients() {
     auto& worker = workers_[i];
     if (worker.arrived || !has(gradients_of(i))) continue;
     auto gradients = take(gradients_of(i));
-    if (gradients.failure) fail_with(gradients.failure);
+    if (gradients.failure) worker_failed(gradients.failure);
     try {
       protocol_.pushed(static_cast<int>(i));
     } catch (...) {
@@ -161,6 +163,8 @@ void Shard::update(std::vector<int> from) {
   if (failure_) return;
   // The gradient of a lost worker may have arrived at the leading shard and not at this one, which follows.
   std::erase_if(from, [this](int number) { return !worker(number).arrived; });
+  const auto failed = std::erase_if(from, [this](int number) { return worker(number).gradients.failure != nullptr; });
+  if (from.empty() && failed > 0) return;
   // protocol_ has already incremented the version for this update.
   const auto number = protocol_.version() - 1;
   try {
@@ -172,6 +176,10 @@ void Shard::update(std::vector<int> from) {
     fail_with_exception();
   }
   drop_combined();
+}
+
+void Shard::worker_failed(const FailurePtr& failure) {
+  if (options_.shared_steps) fail_with(failure);
 }
 
 void Shard::fail_with(const FailurePtr& failure) {

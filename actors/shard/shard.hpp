@@ -82,6 +82,9 @@ class Shard : public PortActor {
   const Tensor& gradients(int worker) const { return workers_[static_cast<std::size_t>(worker)].gradients.tensor; }
   const ConsistencyRule& rule() const { return options_.rule; }
   const FailurePtr& failure() const { return failure_; }
+  /// Called if a worker has sent a failure. If workers share steps, calls fail_with(). Otherwise the steps of the other
+  /// workers count, so only the gradients of this worker are left out.
+  void worker_failed(const FailurePtr& failure);
   /// Makes every worker get this failure in place of parameters until the run ends. Keeps an earlier failure.
   void fail_with(const FailurePtr& failure);
   /// Calls fail_with() for the exception that is being handled, and reports the exception as a failure of the run.

@@ -25,12 +25,14 @@ bool TrainingRun::is_left_out(const StepMetrics& step) const {
   return !progress_.shares_steps() && step.batch_rows == 0 && has_invalid_sample();
 }
 
-/// Called after a run that has failed. If a sample that cannot be used has caused the failure, goes on after its batch
-/// and returns true, or throws InvalidSample; see FitOptions::on_invalid_sample. Throws the exception of a callback, in
-/// all processes, if one has thrown. Otherwise returns false.
+/// Called after a run that has failed. If all actors have finished the run, brings the values of the parameters to all
+/// processes. If a sample that cannot be used has caused the failure, goes on after its batch and returns true, or
+/// throws InvalidSample; see FitOptions::on_invalid_sample. Throws the exception of a callback, in all processes, if
+/// one has thrown. Otherwise returns false.
 bool TrainingRun::leaves_out(const Failure& failure) {
-  if (!has_invalid_sample()) return false;
+  if (!plan_->drained()) return false;
   end_failed_run();
+  if (!has_invalid_sample()) return false;
   auto skipped = skipped_sample(failure, progress_, metrics_.left_out());
   pass_batch(failure.step);
   const auto ended = leave_run();
@@ -41,23 +43,35 @@ bool TrainingRun::leaves_out(const Failure& failure) {
   return true;
 }
 
-/// Reports the last steps of a run that a sample has failed. Every process calls this function once after such a run,
-/// also if a callback has thrown in the process (`error_`), so that all of them go on or none. Throws `error_`, the
-/// exception of this function's callbacks, or Error with the text of another process.
+/// Reports the last steps of a run that has failed, and exchanges its values. Every process calls this function once
+/// after such a run, also if a callback has thrown in the process (`error_`), so that all of them go on or none. Throws
+/// `error_`, the exception of this function's callbacks, or, if the failure is a sample, Error with the text of another
+/// process.
 void TrainingRun::end_failed_run() {
   auto error = error_;
   try {
     await_reports([] {});
     if (!error) report();
-    if (!error) expect_finite();
+    if (!error && has_invalid_sample()) expect_finite();
   } catch (...) {
     if (!error) error = std::current_exception();
   }
   const auto text = error ? text_of(error) : std::string();
   const auto first_error = hooks_.agree_on_error ? hooks_.agree_on_error(text) : text;
-  if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
+  exchange_values(error);
   if (error) std::rethrow_exception(error);
-  if (!first_error.empty()) throw Error("run", first_error);
+  if (!first_error.empty() && has_invalid_sample()) throw Error("run", first_error);
+}
+
+/// Brings the values of a failed run to all processes. Throws Error if that fails and the failure is a sample. After
+/// any other failure the values may be half-written, and the fit passes on that failure.
+void TrainingRun::exchange_values(const std::exception_ptr& error) {
+  if (!hooks_.on_run_end) return;
+  try {
+    hooks_.on_run_end(plan_->plan());
+  } catch (const Error&) {
+    if (!error && has_invalid_sample()) throw;
+  }
 }
 
 /// Whether the reported steps include those that other replicas have made after the failed step `step`, or their parts

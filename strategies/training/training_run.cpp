@@ -87,12 +87,12 @@ void TrainingRun::end_early() {
 void TrainingRun::note_position() {
   const bool in_order = plan_ && plan_->drained();
   const auto steps = progress_.steps_per_update();
-  if (in_order && (steps != 1 || progress_.decides_by_replica())) note_reports_of_all();
+  const auto updates = trained_.updates();
+  if (in_order && (steps != 1 || !updates || progress_.decides_by_replica())) note_reports_of_all();
   if (plan_ && has_invalid_sample()) {
     if (const auto step = plan_->failure()->step; !has_passed(step)) progress_.set_next_step(step);
     return;
   }
-  const auto updates = trained_.updates();
   const bool by_updates = steps && updates && (!in_order || (*steps == 1 && !progress_.decides_by_replica()));
   if (by_updates) progress_.set_steps((*updates - updates_before_.value_or(0)) * *steps);
 }

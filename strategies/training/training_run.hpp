@@ -68,7 +68,7 @@ struct FitOptions {
 /// Callbacks through which a Trainer does its own work at the end of each run of the plan and at the end of a fit.
 struct TrainingHooks {
   /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run, and
-  /// when a sample that cannot be used has failed it, after that.
+  /// when it has failed and all actors have finished it, after that.
   std::function<void(const Plan&)> on_run_end = {};
   /// Called before a run if another thread may have set parameters; see StepBoundaries. Brings the newest values to all
   /// processes and stores.
@@ -146,6 +146,7 @@ class TrainingRun {
   bool is_left_out(const StepMetrics& step) const;
   bool leaves_out(const Failure& failure);
   void end_failed_run();
+  void exchange_values(const std::exception_ptr& error);
   bool has_passed(std::int64_t step) const;
   void pass_batch(std::int64_t step);
   void respawn();

@@ -1,8 +1,10 @@
 // The position and the parameters after a fit that an error has ended.
 
+#include <cmath>
 #include <stdexcept>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
@@ -144,4 +146,64 @@ TEST_CASE("all processes agree on the position of a failed fit of local steps") 
   CHECK(passed[0] == passed[1]);
   CHECK(failed[0] + passed[0] == kBatchesOfOnes);
   if (cause != Cause::sample) CHECK(parameter == static_cast<float>(-failed[0]));
+}
+
+TEST_CASE("after a failed fit, all processes have the rows of a parameter that servers of several processes train") {
+  const bool callback_throws = GENERATE(false, true);
+  const auto address = new_address();
+  std::vector<std::vector<float>> failed(2), trained(2);
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 1});
+    const std::vector<Place> places{{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}};
+    const ParameterServer servers(places, {{0, {}}, {1, {}}}, ConsistencyRule::synchronous(2),
+                                  {.sharding = {fixed_shards(2)}});
+    const auto model = [](const Inputs& in) -> Outputs {
+      return mul(in["x"], in.builder().parameter("w", {2}, Initializer::zeros()));
+    };
+    const auto loss = [](const Outputs& outputs, const Inputs&) {
+      return reduce_sum(outputs[""], std::vector<std::int64_t>{1});
+    };
+    Trainer trainer(runtime, servers, model, Sgd{.lr = 1.0}, loss, {.cluster = cluster});
+    const auto data = Dataset::of_rows(40).with_function<float>("x", {2}, [&](std::int64_t row, std::span<float> to) {
+      std::ranges::fill(to, row == 20 && !callback_throws ? std::nanf("") : 1.0F);
+    });
+    FitOptions options;
+    if (callback_throws && rank == 1)
+      options.on_step = [](const StepMetrics&) { throw std::runtime_error("the disk is full"); };
+    try {
+      trainer.fit(data.batch(2), options);
+    } catch (const std::exception&) {
+      // A fit in process 0 may have ended before process 1 throws.
+    }
+    const auto values = [&] {
+      const auto w = trainer.parameters().get("w");
+      return std::vector<float>(w.data<float>().begin(), w.data<float>().end());
+    };
+    failed[at] = values();
+    trainer.fit(data.batch(2), {.max_steps = 20 - trainer.steps(), .on_non_finite_loss = NonFiniteLoss::skip});
+    trained[at] = values();
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  CHECK(failed[0] == std::vector<float>(2, failed[0].front()));
+  CHECK(failed[1] == failed[0]);
+  CHECK(trained == std::vector(2, std::vector<float>(2, callback_throws ? -20.0F : -19.0F)));
+}
+
+TEST_CASE("asynchronous servers apply the gradients of all steps that are reported before and after a bad record") {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
+    CAPTURE(seed);
+    auto runtime = scheduled_runtime(seed, 3);
+    const ParameterServer servers(places_of(cpu_devices(3)), {Place{}}, ConsistencyRule::asynchronous(3));
+    auto trainer = trainer_of_ones(runtime, servers);
+    const auto result = trainer.fit(rows_of_ones(7), {.on_invalid_sample = InvalidSamples::skip});
+    CHECK(result.skipped_batches >= 1);
+    CHECK(parameter_of(trainer) == static_cast<float>(-result.steps));
+    CHECK(result.staleness.applied.size() >= 1);
+    std::int64_t applied = 0;
+    for (const auto& [versions, gradients] : result.staleness.applied) applied += gradients;
+    CHECK(applied == result.steps);
+  }
 }
