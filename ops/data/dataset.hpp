@@ -126,6 +126,9 @@ class Dataset {
 
   std::int64_t rows() const { return rows_; }
   std::int64_t batch_rows() const { return batch_; }
+  /// The number of rows of the largest batch of an epoch: batch_rows(), or rows() if all samples are in one batch. At
+  /// least 1.
+  std::int64_t largest_batch() const;
   std::int64_t prefetched() const { return prefetch_; }
   std::int64_t kept_on_devices() const { return kept_on_devices_; }
   /// The number of batches of an epoch. A batch counts once, even if several shards provide rows to it.
