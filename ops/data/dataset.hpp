@@ -166,6 +166,9 @@ class Dataset {
 
   /// True if the order of the samples differs from epoch to epoch.
   bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
+  /// The row of sample `sample` in the arrays, and the row number that functions get for it: rows count from the first
+  /// one, including those that skip() has removed.
+  std::int64_t row_of(std::int64_t sample) const { return sample + skipped_; }
   /// The indices of the samples in the order in which an epoch visits them. A shuffled order depends on the seed, the
   /// epoch and the number of the shard.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
