@@ -47,8 +47,9 @@ class Strategy {
   /// ParameterStore::keep() has chosen one. Not set, the default: false for a training plan whose external actors write
   /// copies of several replicas, true for any other training plan; evaluation and prediction are not checked.
   virtual std::optional<bool> equal_copies() const { return std::nullopt; }
-  /// The number of rows of a training step, for batches of `batch_rows` rows. By default a step is a batch if replicas
-  /// share steps, else it has as many rows as the first of num_replicas_in_sync() parts of a batch.
+  /// The number of rows of a training step, for batches of `batch_rows` rows; see Dataset::largest_batch(). By default
+  /// a step is a batch if replicas share steps, else it has as many rows as the first of num_replicas_in_sync() parts
+  /// of a batch.
   virtual std::int64_t step_rows(std::int64_t batch_rows) const;
 
   /// Expires when this strategy is destroyed. A trainer keeps a reference to its strategy.

@@ -35,8 +35,7 @@ class BatchDispatcher final : public PortActor {
         workers_(workers),
         dispatch_(dispatch),
         records_(std::move(records)),
-        batch_rows_(dispatch == Dispatch::parts ? data_.batch_rows()
-                                                : part_of_batch(data_.batch_rows(), workers, 0).rows),
+        batch_rows_(part_of_batch(data_.largest_batch(), dispatch == Dispatch::parts ? 1 : workers, 0).rows),
         batches_(data_.rows() / batch_rows_ + (data_.rows() % batch_rows_ == 0 ? 0 : 1)) {
     // on_slot_free() sends refused batches again. After the end of a run with Dispatch::first_free, shards drop them.
     tolerate_losses();

@@ -12,8 +12,8 @@ namespace troupe {
 enum class Dispatch {
   /// Every worker gets its part of every batch, like the replicas of a Mirrored strategy.
   parts,
-  /// A batch has as many rows as the part of the first worker has with `parts`. The whole batch goes to the next worker
-  /// with free slots. The epoch ends when all batches have been sent.
+  /// A batch has as many rows as the part of the first worker has of the largest batch with `parts`. The whole batch
+  /// goes to the next worker with free slots. The epoch ends when all batches have been sent.
   first_free,
   /// Like first_free, but the epoch ends when the consumers have taken all batches, which they show by the credits of
   /// the batch infos. Until then a consumer may refuse a batch, and the dispatcher sends it to another worker.

@@ -107,7 +107,7 @@ void check_writable(const Flags& flags) {
 }
 
 std::int64_t steps_of_epoch(const Dataset& data, const Strategy& strategy) {
-  return data.batch(strategy.step_rows(data.batch_rows())).batches();
+  return data.batch(strategy.step_rows(data.largest_batch())).batches();
 }
 
 int train(Flags flags) {

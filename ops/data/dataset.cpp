@@ -208,6 +208,10 @@ std::int64_t Dataset::batches() const {
   return layout_.whole() ? (rows_ + batch_ - 1) / batch_ : layout_.batches(batch_);
 }
 
+std::int64_t Dataset::largest_batch() const {
+  return layout_.whole() ? std::clamp<std::int64_t>(rows_, 1, batch_) : batch_;
+}
+
 std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch) const {
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows_));
   std::iota(order.begin(), order.end(), 0);

@@ -126,6 +126,9 @@ class Dataset {
 
   std::int64_t rows() const { return rows_; }
   std::int64_t batch_rows() const { return batch_; }
+  /// The number of rows of the largest batch of an epoch: batch_rows(), or rows() if all samples are in one batch. At
+  /// least 1.
+  std::int64_t largest_batch() const;
   std::int64_t prefetched() const { return prefetch_; }
   std::int64_t kept_on_devices() const { return kept_on_devices_; }
   /// The number of batches of an epoch. A batch counts once, even if several shards provide rows to it.
@@ -163,6 +166,9 @@ class Dataset {
 
   /// True if the order of the samples differs from epoch to epoch.
   bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
+  /// The row of sample `sample` in the arrays, and the row number that functions get for it: rows count from the first
+  /// one, including those that skip() has removed.
+  std::int64_t row_of(std::int64_t sample) const { return sample + skipped_; }
   /// The indices of the samples in the order in which an epoch visits them. A shuffled order depends on the seed, the
   /// epoch and the number of the shard.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;

@@ -73,9 +73,9 @@ void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, c
       column.write ? nullptr : column.array.raw() + column.first * static_cast<std::int64_t>(size_of(dtype));
   for (const auto sample : samples) {
     if (sample < 0 || sample >= rows_) throw Error("dataset", "there is no row " + std::to_string(sample));
-    const auto row = sample + skipped_;
+    const auto row = row_of(sample);
     if (column.write)
-      write_row([&] { (*column.write)(row, target, to_row_bytes); }, sample, fields()[field].name);
+      write_row([&] { (*column.write)(row, target, to_row_bytes); }, row, fields()[field].name);
     else if (column.scaled)
       normalize(width, dtype, first + row * row_bytes, column.scale, column.shift, reinterpret_cast<float*>(target));
     else if (row_bytes > 0)

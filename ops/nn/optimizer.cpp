@@ -187,22 +187,27 @@ const Optimizer::Group* Optimizer::group_of(const std::string& name) const {
 }
 
 void Optimizer::expect_members(std::span<const std::string> parameters) const {
+  expect_members_within("", parameters);
+}
+
+/// `outer` names the groups whose optimizer this is, such as " of group 2": empty for an optimizer of no group.
+void Optimizer::expect_members_within(const std::string& outer, std::span<const std::string> parameters) const {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const auto& group = groups_[i];
+    const auto group_name = "group " + std::to_string(i + 1) + outer;
     const bool is_frozen = group.optimizer.empty();
     std::vector<std::string> accepted, members;
     for (const auto& name : parameters) {
       if (!group.has(name)) continue;
       accepted.push_back(name);
-      const auto* owner = group_of(name);
-      if (owner == &group || (is_frozen && owner->optimizer.empty())) members.push_back(name);
+      if (group_of(name) == &group || (is_frozen && !trains(name))) members.push_back(name);
     }
     if (!members.empty()) {
-      if (!is_frozen) group.optimizer[0].expect_members(members);
+      if (!is_frozen) group.optimizer[0].expect_members_within(" of " + group_name, members);
       continue;
     }
-    const auto number = "the filter of group " + std::to_string(i + 1) + ", given to " +
-                        (is_frozen ? "frozen()" : "with_group()") + ", accepts ";
+    const auto number =
+        "the filter of " + group_name + ", given to " + (is_frozen ? "frozen()" : "with_group()") + ", accepts ";
     if (!accepted.empty())
       throw Error("optimizer", number + "only parameters of groups that were added before, such as '" + accepted[0] +
                                    "'; add it before them");
@@ -214,7 +219,7 @@ void Optimizer::expect_members(std::span<const std::string> parameters) const {
 
 bool Optimizer::trains(const std::string& name) const {
   const auto* group = group_of(name);
-  return group == nullptr || !group->optimizer.empty();
+  return group == nullptr || (!group->optimizer.empty() && group->optimizer[0].trains(name));
 }
 
 void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,

@@ -55,10 +55,11 @@ class Optimizer {
 
   /// Throws Error that names the group if a group has none of `parameters`, the names of all parameters and buffers of
   /// a model: its filter accepts none of them, or only those of groups that were added before. A frozen group may share
-  /// all of its parameters with other frozen groups.
+  /// all of its parameters with other frozen groups. The groups of a group's optimizer are checked alike, with the
+  /// parameters of the group.
   void expect_members(std::span<const std::string> parameters) const;
 
-  /// True if the optimizer updates the parameter `name`; false if a group freezes it.
+  /// True if the optimizer updates the parameter `name`; false if a group, or a group within its group, freezes it.
   bool trains(const std::string& name) const;
 
   /// Adds the ops of the schedule, the clipping and the updates of all parameters to the graph. `apply_if` is a float32
@@ -77,6 +78,7 @@ class Optimizer {
     std::vector<Optimizer> optimizer;  // one element; none if the group is frozen
   };
   const Group* group_of(const std::string& name) const;
+  void expect_members_within(const std::string& outer, std::span<const std::string> parameters) const;
   void update_and_average(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
                           Value apply_if) const;
   void update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,

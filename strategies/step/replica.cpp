@@ -19,8 +19,8 @@ Plan empty_plan(const PlanRequest& request, int replicas) {
     plan.max_rows = part_of_batch(part_of_batch(data.batch_rows(), shards, 0).rows, replicas / shards, 0).rows;
     return plan;
   }
-  const auto rows = request.batches != nullptr ? data.batch_rows() : std::max<std::int64_t>(1, data.rows());
-  plan.max_rows = part_of_batch(std::min(data.batch_rows(), rows), replicas, 0).rows;
+  const auto rows = request.batches != nullptr ? data.batch_rows() : data.largest_batch();
+  plan.max_rows = part_of_batch(rows, replicas, 0).rows;
   return plan;
 }
 

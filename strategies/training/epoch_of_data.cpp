@@ -28,7 +28,7 @@ EpochRows::SampleAt samples_of(const Dataset& data, std::uint64_t seed, int part
     const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), parts, parts == 1 ? 0 : replica);
     if (row < 0 || row >= part.rows) return InvalidSample::kUnknown;
     const auto order = data.order(seed, at.epoch);
-    return static_cast<std::int64_t>(order.at(static_cast<std::size_t>(first + part.first + row)));
+    return data.row_of(order.at(static_cast<std::size_t>(first + part.first + row)));
   };
 }
 
@@ -36,8 +36,8 @@ EpochRows::SampleAt samples_of(const Dataset& data, std::uint64_t seed, int part
 
 EpochRows epoch_of_data(const Dataset& data, bool has_known_end, const TrainingSpec& spec, const Strategy& strategy) {
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
-  EpochRows rows{has_known_end ? all_rows : EpochRows::kUnknown, strategy.step_rows(data.batch_rows()),
-                 data.layout().hash()};
+  const auto batch_rows = has_known_end ? data.largest_batch() : data.batch_rows();
+  EpochRows rows{has_known_end ? all_rows : EpochRows::kUnknown, strategy.step_rows(batch_rows), data.layout().hash()};
   rows.identity = [data, seed = spec.seed] { return identity_of(data, seed); };
   rows.shares_steps = strategy.shares_steps();
   rows.decides_by_replica = strategy.decides_by_replica();

@@ -8,6 +8,7 @@ namespace troupe {
 
 void FitMetrics::begin_epoch() {
   epoch_ = {};
+  skipped_of_epoch_ = 0;
   epoch_seconds_ = 0.0;
 }
 
@@ -42,7 +43,9 @@ Metrics FitMetrics::pause() {
 }
 
 void FitMetrics::add_skipped(SkippedSample sample) {
-  result_.skipped_batches += std::max<std::int64_t>(1, std::ssize(left_out_));
+  const auto batches = std::max<std::int64_t>(1, std::ssize(left_out_));
+  skipped_of_epoch_ += batches;
+  result_.skipped_batches += batches;
   if (result_.skipped_samples.size() < FitResult::kMostListed) result_.skipped_samples.push_back(std::move(sample));
 }
 

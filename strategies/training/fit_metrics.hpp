@@ -29,7 +29,8 @@ class FitMetrics {
   void add_skipped(SkippedSample sample);
 
   std::int64_t steps_since_pause() const { return steps_since_pause_; }
-  std::int64_t steps_of_epoch() const { return epoch_.result().steps; }
+  /// The batches of the epoch that the fit has passed: its steps, and batches that it has left out.
+  std::int64_t batches_of_epoch() const { return epoch_.result().steps + skipped_of_epoch_; }
   /// The first step of the run that is not finite.
   const std::optional<StepMetrics>& not_finite() const { return not_finite_; }
   /// The steps of the run that were left out.
@@ -42,6 +43,7 @@ class FitMetrics {
 
   FitResult result_;
   MetricsSum epoch_;
+  std::int64_t skipped_of_epoch_ = 0;  // batches of the epoch that were left out
   double epoch_seconds_ = 0.0;
   MetricsSum since_pause_;
   std::int64_t steps_since_pause_ = 0;

@@ -30,7 +30,8 @@ struct FitResult {
   /// Staleness of the gradients that the shards of the strategy have applied, over all steps of the fit. Empty if the
   /// strategy has no shards (actors/shard), such as Mirrored or a strategy with servers of its own.
   Staleness staleness;
-  /// With Optimizer::accumulating(): the last steps whose gradients no update has used yet. The next fit uses them.
+  /// With Optimizer::accumulating(): the last steps whose gradients no update has used yet. The next fit uses them, but
+  /// none after a change from or to LocalSgd, and with fewer workers of LocalSgd none of those that are left out.
   std::int64_t accumulated_steps = 0;
   /// The batches that were left out; see FitOptions::on_invalid_sample.
   std::int64_t skipped_batches = 0;

@@ -73,7 +73,7 @@ bool TrainingRun::finish_run() {
   const bool skips_epoch = source_is_used_up();
   const auto ended = leave_run();
   if (skips_epoch) {
-    // An earlier fit has made all steps of this epoch, so the epoch does not count.
+    // An earlier fit has passed all batches of this epoch, so the epoch does not count.
     --epochs_;
     start_epoch();
   } else {
@@ -119,21 +119,21 @@ void TrainingRun::go_on(const EndedRun& ended, bool goes_on) {
 }
 
 /// Sets source_ended_: whether the source of batches has ended the epoch before the run made all its steps. Returns
-/// true if the source is a user's actor and this fit has made no step of the epoch, because an earlier fit has made its
-/// last step. Throws Error if the actor has made no batch in the epoch.
+/// true if the source is a user's actor and this fit has passed no batch of the epoch, because an earlier fit has
+/// passed its last one. Throws Error if the actor has made no batch in the epoch.
 bool TrainingRun::source_is_used_up() {
   const auto steps = progress_.batches_of_run();
   const bool ended = !stopping() && !interrupted_ && steps < steps_requested_;
   if (!progress_.has_known_end() && ended && progress_.position().batch == 0)
     throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(progress_.position().epoch));
   source_ended_ = ended;
-  return !progress_.has_known_end() && ended && steps == 0 && metrics_.steps_of_epoch() == 0;
+  return !progress_.has_known_end() && ended && steps == 0 && metrics_.batches_of_epoch() == 0;
 }
 
 void TrainingRun::finish_epoch(const EndedRun& ended) {
-  // In a fit of several processes, a stop between two epochs is agreed on by a further run, which ends without steps in
-  // all processes. That run is not reported as an epoch.
-  if (stopped_ && metrics_.steps_of_epoch() == 0 && !metrics_.result().epochs.empty()) {
+  // In a fit of several processes, a stop between two epochs is agreed on by a further run, which ends without batches
+  // in all processes. That run is not reported as an epoch.
+  if (stopped_ && metrics_.batches_of_epoch() == 0 && !metrics_.result().epochs.empty()) {
     metrics_.result().stopped = over_ = true;
     return boundaries_.reset();
   }

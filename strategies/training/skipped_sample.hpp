@@ -13,7 +13,7 @@ struct EpochRows;
 
 /// A sample that cannot be used; see FitOptions::on_invalid_sample.
 struct SkippedSample {
-  std::int64_t sample;  ///< the row in the data set, or InvalidSample::kUnknown
+  std::int64_t sample;  ///< the row in the data set (Dataset::row_of()), or InvalidSample::kUnknown
   std::string text;     ///< the error text, which names the row
 };
 

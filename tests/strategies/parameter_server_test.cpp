@@ -95,6 +95,23 @@ TEST_CASE("workers that do not wait for each other: each batch once, no gradient
   }
 }
 
+TEST_CASE("a batch larger than the data is one of all rows, of which each worker trains its part") {
+  const auto rule = GENERATE(ConsistencyRule::asynchronous(3), ConsistencyRule::bounded(3, 1),
+                             ConsistencyRule::with_backup(3, 1), ConsistencyRule::synchronous(3));
+  const auto strategy = with_rule(rule, 2);
+  const std::int64_t rows = 20, parts = strategy.shares_steps() ? 1 : 3;
+  for (const std::int64_t batch : {19, 20, 21, 60, 1'000}) {
+    CAPTURE(rule.quorum, rule.staleness, batch);
+    auto runtime = scheduled_runtime(4);
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+    const auto result = trainer.fit(small_dataset(rows).batch(batch), {.epochs = 2});
+    CHECK(result.rows == 2 * rows);
+    CHECK(result.steps == 2 * (batch < rows && parts == 1 ? 2 : parts));
+    CHECK(trainer.parameters().position().epoch == 2);
+    CHECK(trainer.parameters().position().batch == 0);
+  }
+}
+
 TEST_CASE("processes that have workers alone are expendable where a step is of one worker") {
   const auto workers = on_cores_of({0, 1, 1, 2, 3});
   ParameterServer strategy(workers, on_cores_of({3}), ConsistencyRule::asynchronous(5));

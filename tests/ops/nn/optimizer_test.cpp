@@ -116,6 +116,16 @@ TEST_CASE("a frozen group keeps its values", "[optimizer]") {
   CHECK_FALSE(frozen.trains("b"));
 }
 
+TEST_CASE("a frozen group of a group's optimizer keeps its values", "[optimizer]") {
+  const Optimizer all = Sgd{.lr = 0.1, .momentum = 0.5};
+  const auto any = [](const std::string&) { return true; };
+  const auto nested = Optimizer(Adam{}).with_group(any, Optimizer(Adam{}).with_group(any, all.frozen(is_b)));
+  CHECK(trained(nested, 3)[0].data == trained(all, 3)[0].data);
+  CHECK(trained(nested, 3)[1].data == std::vector<double>{0.5});
+  CHECK(nested.trains("a"));
+  CHECK_FALSE(nested.trains("b"));
+}
+
 TEST_CASE("a group without parameters is refused, with the parameters that there are", "[optimizer][errors]") {
   const Optimizer all(Sgd{.lr = 0.1});
   const auto is = [](const std::string& wanted) {
@@ -134,7 +144,15 @@ TEST_CASE("a group without parameters is refused, with the parameters that there
         "[optimizer] the filter of group 2, given to frozen(), accepts only parameters of groups that were added "
         "before, such as 'b'; add it before them");
   CHECK(refusal(all.frozen(any).frozen(is("b"))).empty());
-  CHECK(contains(refusal(all.with_group(is("a"), Optimizer(Adam{}).frozen(is("b")))), "none of the parameters 'a'"));
+  CHECK(refusal(all.frozen(is("b")).with_group(is("a"), Optimizer(Adam{}).frozen(is("b")))) ==
+        "[optimizer] the filter of group 1 of group 2, given to frozen(), accepts none of the parameters 'a'");
+  const auto nested = Optimizer(Adam{}).with_group(is("b"), Optimizer(Adam{}).with_group(is("a"), Adam{}));
+  CHECK(refusal(all.with_group(any, nested)) ==
+        "[optimizer] the filter of group 1 of group 1 of group 1, given to with_group(), accepts none of the "
+        "parameters 'b'");
+  const auto freezes_b = all.with_group(any, Optimizer(Adam{}).frozen(is("b")));
+  CHECK(refusal(freezes_b.frozen(is("b"))).empty());
+  CHECK(contains(refusal(freezes_b.frozen(is("a"))), "only parameters of groups that were added before, such as 'a'"));
 }
 
 TEST_CASE("accumulated gradients make one update of their mean", "[optimizer]") {

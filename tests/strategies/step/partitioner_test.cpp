@@ -124,3 +124,24 @@ TEST_CASE("groups of an optimizer know parameters by their names, however these 
   const auto mirrored = train(runtime, Mirrored(cpu_devices(2)), data_of_50(), Grain::fused, 2, optimizer).hash;
   CHECK(hash_of(runtime, with_sharding(2, 2, {fixed_shards(2), {}}), optimizer) == mirrored);
 }
+
+TEST_CASE("a group that freezes parameters within a group freezes them in every strategy") {
+  const auto is_first = [](const std::string& name) { return name.starts_with("dense1."); };
+  const auto is_bias = [](const std::string& name) { return name == "dense1.bias"; };
+  const Optimizer rule = Sgd{.lr = 0.1}, of_first = Sgd{.lr = 0.01, .momentum = 0.9};
+  const auto flat = rule.frozen(is_bias).with_group(is_first, of_first);
+  const auto nested = rule.with_group(is_first, of_first.frozen(is_bias));
+  const auto twice = rule.with_group(is_first, rule.with_group(is_first, of_first.frozen(is_bias)));
+  std::vector<std::unique_ptr<Strategy>> strategies;
+  strategies.push_back(std::make_unique<OneDevice>());
+  strategies.push_back(std::make_unique<Mirrored>(cpu_devices(2)));
+  strategies.push_back(std::make_unique<ParameterServer>(with_sharding(2, 2, {fixed_shards(2), {}})));
+  strategies.push_back(
+      std::make_unique<LocalSgd>(places_of(cpu_devices(2)), std::vector<Place>(1), LocalSgdOptions{.local_steps = 3}));
+  for (const auto& strategy : strategies) {
+    auto runtime = scheduled_runtime(2);
+    const auto expected = hash_of(runtime, *strategy, flat);
+    CHECK(hash_of(runtime, *strategy, nested) == expected);
+    CHECK(hash_of(runtime, *strategy, twice) == expected);
+  }
+}

@@ -26,6 +26,33 @@ TEST_CASE("a record that a function cannot read is an unusable sample") {
   }
 }
 
+TEST_CASE("the row of a sample counts rows that skip() has removed, as the function of the data set does") {
+  const auto strategy_number = GENERATE(0, 1, 2);
+  const auto places = places_of(cpu_devices(2));
+  const Mirrored mirrored(cpu_devices(2));
+  const ParameterServer synchronous(places, {Place{}}, ConsistencyRule::synchronous(2));
+  const ParameterServer asynchronous(places, {Place{}}, ConsistencyRule::asynchronous(2));
+  const Strategy* const strategies[] = {&mirrored, &synchronous, &asynchronous};
+  auto runtime = scheduled_runtime(3, 2);
+  auto trainer = small_trainer(runtime, *strategies[strategy_number]);
+  for (const auto& all : {damaged_rows({21}), damaged_rows({21}, {}, 2), rows_without({}, {21})})
+    for (const auto& data : {all.skip(5), all.skip(2).skip(9).take(30), all.skip(11).shuffle(kSampleCount)}) {
+      const auto result = trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip});
+      REQUIRE(result.skipped_samples.size() == 1);
+      CHECK(result.skipped_samples.front().sample == 21);
+      CHECK_THAT(result.skipped_samples.front().text, Contains("row 21 "));
+      const auto row_of_error = [](const auto& reads) {
+        try {
+          reads();
+        } catch (const InvalidSample& invalid) {
+          return invalid.sample();
+        }
+        return InvalidSample::kUnknown;
+      };
+      CHECK(row_of_error([&] { trainer.evaluate(data); }) == 21);
+    }
+}
+
 TEST_CASE("a fit leaves out each record that cannot be read, also one by which the data is recognized") {
   auto runtime = scheduled_runtime(3, 2);
   const OneDevice strategy;

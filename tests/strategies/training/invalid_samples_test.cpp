@@ -1,12 +1,16 @@
 // Fits on data with samples that cannot be used.
 
+#include <atomic>
 #include <cmath>
+#include <memory>
 #include <set>
 
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
+#include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/tests/strategies/training/invalid_samples.hpp"
 
 using namespace troupe;
@@ -22,6 +26,50 @@ std::vector<std::unique_ptr<Strategy>> synchronous_strategies() {
   all.push_back(std::make_unique<ParameterServer>(places_of(cpu_devices(2)), places_of(cpu_devices(1)),
                                                   ConsistencyRule::synchronous(2)));
   return all;
+}
+
+/// Makes the batches of a data set, in order, and counts its runs.
+class OrderedBatches final : public PortActor {
+ public:
+  OrderedBatches(caf::actor_config& config, Dataset data, std::shared_ptr<std::atomic<int>> runs)
+      : PortActor(config), data_(std::move(data)), runs_(std::move(runs)) {}
+
+ protected:
+  void on_run(const RunInfo& run) override {
+    ++*runs_;
+    batch_ = run.first_batch;
+  }
+  Next next(std::int64_t) override { return batch_ < data_.batches() ? Next::fire : Next::end; }
+  void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor> outputs) override {
+    const auto order = data_.order(0, 0);
+    const auto rows = std::span(order).subspan(static_cast<std::size_t>(batch_++ * kRowsOfBatch), kRowsOfBatch);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto& info = data_.fields()[i].info;
+      outputs[i] = Tensor(info.shape.with_rows(kRowsOfBatch), info.dtype);
+      data_.gather(rows, i, outputs[i]);
+    }
+  }
+
+ private:
+  Dataset data_;
+  std::shared_ptr<std::atomic<int>> runs_;
+  std::int64_t batch_ = 0;
+};
+
+/// What two fits do that leave samples out: one of `first_steps` steps, then one of `epochs` epochs. The second fit is
+/// stopped after 20 runs. `Data` is a data set or a BatchSource.
+template <class Data>
+std::vector<std::int64_t> passed_by_fits(const Data& data, const std::atomic<int>& runs, std::int64_t first_steps,
+                                         std::int64_t epochs) {
+  auto runtime = scheduled_runtime(3, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(runtime, strategy);
+  if (first_steps > 0) trainer.fit(data, {.max_steps = first_steps, .on_invalid_sample = InvalidSamples::skip});
+  const auto result = trainer.fit(
+      data, {.epochs = epochs, .stop_requested = [&] { return runs > 20; }, .on_invalid_sample = InvalidSamples::skip});
+  const auto position = trainer.parameters().position();
+  CHECK_FALSE(result.stopped);
+  return {result.steps, result.skipped_batches, std::ssize(result.epochs), position.epoch, position.batch};
 }
 
 }  // namespace
@@ -81,6 +129,21 @@ TEST_CASE("a bad sample in the first or the last batch, or in all of them, ends 
     CHECK(result.skipped_batches == 2 * skipped);
     CHECK(result.steps == 2 * (kSampleCount / kRowsOfBatch - skipped));
     CHECK(result.epochs.size() == 2);
+  }
+}
+
+TEST_CASE("a batch of an actor that is left out counts as one of its epoch, as that of a data set does") {
+  struct Fits {
+    std::int64_t batches, first_steps, epochs;
+    std::set<std::int64_t> bad;
+  };
+  for (const auto& [batches, first_steps, epochs, bad] :
+       {Fits{1, 0, 1, {0}}, {1, 0, 3, {0}}, {2, 1, 1, {9}}, {2, 1, 2, {9}}, {2, 0, 2, {0, 9}}, {3, 1, 1, {9, 17}}}) {
+    CAPTURE(batches, first_steps, epochs, bad);
+    const auto data = rows_without({}, bad).take(batches * kRowsOfBatch);
+    const auto runs = std::make_shared<std::atomic<int>>(0);
+    const auto source = batch_source<OrderedBatches>("batches", data.fields(), kRowsOfBatch, data, runs);
+    CHECK(passed_by_fits(source, *runs, first_steps, epochs) == passed_by_fits(data, {}, first_steps, epochs));
   }
 }
 
