@@ -62,6 +62,9 @@ struct EndpointOptions {
   std::function<void(const std::string& line)> on_stranger = {};
 };
 
+/// The state of the connection to a peer.
+enum class Contact { pending, accepted, failed };
+
 /// This process's end of the links to other processes, over ZeroMQ. A thread of the endpoint receives. Thread-safe.
 class Endpoint {
  public:
@@ -81,9 +84,9 @@ class Endpoint {
   virtual std::shared_ptr<Link> link(int peer, const std::string& name) = 0;
   /// Cuts a peer off: its links fail with `cause`, later ones included. Does nothing if the peer is unknown.
   virtual void fail_peer(int peer, const FailurePtr& cause) = 0;
-  /// Connects to a peer if there is no connection, and blocks until the peer has accepted it. Returns false if this
-  /// takes longer than `limit`, or the connection has failed. Throws Error if no peer has that number.
-  virtual bool reaches(int peer, std::chrono::milliseconds limit) = 0;
+  /// Connects to a peer if there is no connection, and blocks until the peer has accepted it or it has failed. Returns
+  /// `pending` if neither happens within `limit`. Throws Error if no peer has that number.
+  virtual Contact reach(int peer, std::chrono::milliseconds limit) = 0;
   /// Blocks until every connected peer has acknowledged all frames and read all payloads that this endpoint has sent to
   /// it, or the connection to it has failed. Returns false if this takes longer than `limit`.
   virtual bool drain(std::chrono::milliseconds limit) = 0;

@@ -24,10 +24,6 @@ namespace troupe {
 
 namespace {
 
-/// How long a rank waits until a connection to another rank is accepted. TCP sends a lost first packet again after 1 s,
-/// and once more 2 s later.
-constexpr std::chrono::seconds kReachLimit{8};
-
 /// Returns the number of file descriptors that a rank of a job opens in any case: those of the rendezvous and the two
 /// endpoints, the control connections, and a data connection. Further data connections are made when they are used.
 int descriptors_of(const Job& job) {
@@ -151,17 +147,13 @@ class JoinedCluster final : public Cluster {
                               .self = {control_->address(), data_->address(), options_.job.role},
                               .bind = binding_.rendezvous,
                               .secret = &secret_};
-    options.reaches = [this](int other) { return reaches(other); };
+    // The data address of a rank has the same host as its control address.
+    options.reach = [this](int other, auto limit) { return control_->reach(other, limit); };
     options.limit = options_.limit;
     options.silence_limit = options_.heartbeat_limit;
     options.on_notice = options_.on_notice;
     options.on_stranger = [this](const std::string& line) { strangers_.add(line); };
     return options;
-  }
-
-  /// Connects to the control address of a rank. Its data address has the same host.
-  bool reaches(int other) {
-    return control_->reaches(other, std::min<std::chrono::milliseconds>(options_.limit, kReachLimit));
   }
 
   void add_peers(const std::vector<Member>& members) {

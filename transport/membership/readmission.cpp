@@ -1,5 +1,7 @@
 #include "troupe/transport/membership/readmission.hpp"
 
+#include <algorithm>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
 
@@ -49,7 +51,9 @@ void Readmission::take(const Acceptor::Message& message) {
   const auto earlier = newcomers_.find(hello.rank);
   if (earlier != newcomers_.end() && earlier->second.sender == message.sender) {
     // A second HELLO on the same connection confirms that the newcomer has the members.
-    if (earlier->second.state == Newcomer::welcomed) earlier->second.state = Newcomer::connected;
+    if (earlier->second.state != Newcomer::welcomed) return;
+    earlier->second.state = Newcomer::connected;
+    earlier->second.reach_deadline = std::chrono::steady_clock::now() + kReachLimit;
     return;
   }
   const auto reason = objection(hello);
@@ -77,10 +81,13 @@ void Readmission::advance(int rank, Newcomer& newcomer) {
   } else if (newcomer.state == Newcomer::connected) {
     // Announces the newcomer only after it has confirmed that it has the members: it would drop messages of ranks that
     // it does not know yet.
-    if (options_.rendezvous.reaches(rank)) {
+    // Does not wait, because this thread also serves the other newcomers.
+    const auto contact = options_.rendezvous.reach(rank, std::chrono::milliseconds(0));
+    if (contact == Contact::accepted) {
       options_.announce(rank, newcomer.member);
       newcomer.state = Newcomer::announced;
-    } else {
+    } else if (contact == Contact::failed ||
+               std::chrono::steady_clock::now() > std::min(newcomer.deadline, newcomer.reach_deadline)) {
       refuse(newcomer.sender, unreachable_objection(rank, newcomer.member, 0));
       newcomer.sender.clear();
     }

@@ -15,7 +15,7 @@ namespace {
 
 /// How long rank 0, after the rendezvous has failed, sends the reason to ranks that are still expected.
 constexpr std::chrono::seconds kRefusalTime{2};
-/// The interval at which rank 0 looks whether the ranks that have come are still there.
+/// The interval at which a rank that waits looks whether the ranks that have come are still there.
 constexpr std::chrono::milliseconds kLookInterval{250};
 constexpr const char* kLostWhileJoining = "has died or was cut off before all ranks had joined";
 
@@ -28,6 +28,19 @@ std::string seconds(std::chrono::milliseconds limit) {
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text + " s";
+}
+
+/// Connects to a rank, and calls `look` while the connection is pending. Returns whether the rank has accepted it.
+bool reaches(const RendezvousOptions& options, int rank, const std::function<void()>& look) {
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(options.limit, kReachLimit);
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto contact = options.reach(rank, kLookInterval);
+    if (contact == Contact::accepted) return true;
+    look();
+    if (contact == Contact::failed) return false;
+  }
+  return false;
 }
 
 /// Rank 0's side of the rendezvous: receives the HELLO of every other rank and answers with the members of the job.
@@ -73,9 +86,8 @@ class Host {
 
   /// Connects to a rank at the addresses of its member. Ends the rendezvous if that fails.
   void connect_to(int rank) {
-    if (options_.reaches(rank)) return;
-    look_for_losses();
-    end_with(unreachable_objection(rank, members_[static_cast<std::size_t>(rank)], 0));
+    if (!reaches(options_, rank, [this] { look_for_losses(); }))
+      end_with(unreachable_objection(rank, members_[static_cast<std::size_t>(rank)], 0));
   }
 
   /// Ends the rendezvous if a rank that has come is not reached any more.
@@ -178,10 +190,8 @@ class Guest {
       throw Error("rendezvous", "rank 0 lists " + std::to_string(members.size()) + " members, but the world size is " +
                                     std::to_string(world_size));
     know(members);
-    if (!options_.reaches(0)) {
-      (void)answer_before(std::chrono::steady_clock::now());  // reports that rank 0 has died
+    if (!reaches(options_, 0, [this] { look_for_end(); }))
       throw Error("rendezvous", unreachable_objection(0, members[0], options_.job.rank));
-    }
     client_->send(hello_);
     const auto go = answer_before(deadline_);
     if (!go) give_up("does not answer within " + seconds(options_.limit));
@@ -216,6 +226,11 @@ class Guest {
     auto answer = client_->receive(deadline);
     if (!answer && client_->is_cut_off()) give_up(kLostWhileJoining);
     return answer;
+  }
+
+  /// Throws Error if rank 0 has ended the rendezvous or is lost. Does not wait.
+  void look_for_end() {
+    if (const auto answer = answer_before(std::chrono::steady_clock::now())) checked(*answer, Answer::Kind::refused);
   }
 
   std::string reason_for_silence() const {

@@ -22,6 +22,10 @@ struct Member {
   ProcessRole role = ProcessRole::any;
 };
 
+/// How long a rank waits until a connection to another rank is accepted. TCP sends a lost first packet again after 1 s,
+/// and once more 2 s later.
+inline constexpr std::chrono::seconds kReachLimit{8};
+
 /// The job, this process as a member of it, and the settings of rendezvous(), by which all processes meet at the start
 /// of the job.
 struct RendezvousOptions {
@@ -32,9 +36,10 @@ struct RendezvousOptions {
   std::vector<std::string> bind;
   /// The secret of the job. Must outlive the rendezvous.
   JobSecret* secret = nullptr;
-  /// Returns whether this process can connect to the addresses of a member, after it has passed the members to `know`.
-  /// Rank 0 calls it for every other rank, and another rank for rank 0.
-  std::function<bool(int rank)> reaches = [](int) { return true; };
+  /// Connects to the addresses of a member, after this process has passed the members to `know`, and waits up to
+  /// `limit`. Rank 0 calls it for every other rank, and another rank for rank 0, again while it returns `pending`,
+  /// until kReachLimit has passed.
+  std::function<Contact(int rank, std::chrono::milliseconds limit)> reach = [](int, auto) { return Contact::accepted; };
   /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
   /// A process that has come and is silent for longer than this, while it waits for the others, is lost.

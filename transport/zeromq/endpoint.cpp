@@ -88,14 +88,15 @@ class ZeroMqEndpoint final : public Endpoint {
     if (auto* peer = peers_.find(number)) peers_.fail(*peer, cause);
   }
 
-  bool reaches(int number, std::chrono::milliseconds limit) override {
+  Contact reach(int number, std::chrono::milliseconds limit) override {
     auto* const peer = peers_.find(number);
     if (peer == nullptr) throw Error("endpoint", "there is no peer " + std::to_string(number));
     const auto connection = peers_.connection(*peer);
-    if (!connection) return false;
+    if (!connection) return Contact::failed;
     std::unique_lock lock(drain_mutex_);
     connected_.wait_for(lock, limit, [&] { return connection->connected() || connection->failure(); });
-    return connection->connected();
+    if (connection->failure()) return Contact::failed;
+    return connection->connected() ? Contact::accepted : Contact::pending;
   }
 
   bool drain(std::chrono::milliseconds limit) override {

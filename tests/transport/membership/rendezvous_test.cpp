@@ -1,6 +1,8 @@
 #include "troupe/transport/membership/rendezvous.hpp"
 
 #include <atomic>
+#include <future>
+#include <utility>
 #include <zmq.hpp>
 
 #include "troupe/tests/catch.hpp"
@@ -38,6 +40,42 @@ ClusterOptions options_without_rank_two(int rank, const std::string& address, co
   options.secret_file = secret.path();
   options.limit = 3 * patience();
   return options;
+}
+
+/// A rendezvous of two ranks, in which no connection to the addresses of a rank is ever accepted.
+class PendingRendezvous {
+ public:
+  PendingRendezvous(int rank, const std::string& address, const FileOfSecret& file)
+      : cluster_(options_of(rank, 2, address)), secret_(cluster_.job, given_secret(file.path())) {}
+
+  /// `connecting` happens when this rank connects to the other one.
+  void run(Happening& connecting) {
+    RendezvousOptions options{.job = cluster_.job, .bind = {"tcp://" + cluster_.job.rendezvous}, .secret = &secret_};
+    std::promise<void> accepted;
+    options.reach = [&, first = true, acceptance = accepted.get_future().share()](int, auto limit) mutable {
+      if (std::exchange(first, false)) connecting.happen();
+      acceptance.wait_for(limit);
+      return Contact::pending;
+    };
+    options.limit = options.silence_limit = patience();
+    rendezvous(options, [](const auto&) {});
+  }
+
+ private:
+  const ClusterOptions cluster_;
+  JobSecret secret_;
+};
+
+/// A rank 0 of two that sends rank 1 the members and, once that rank connects, a refusal unless `reason` is empty. It
+/// then ends.
+void welcome_and_end(const std::string& address, const FileOfSecret& secret, const std::string& reason,
+                     Happening& connecting) {
+  const auto rank_zero = make_acceptor({"tcp://" + address}, secret.secret(), 4, patience());
+  const auto hello = rank_zero->receive(std::chrono::steady_clock::now() + patience());
+  expect(hello.has_value(), "no HELLO has come");
+  rank_zero->answer(hello->sender, encode(Answer{Answer::Kind::welcome, {}, std::vector<Member>(2)}));
+  connecting.expect_soon("the connection of rank 1");
+  if (!reason.empty()) rank_zero->answer(hello->sender, encode(Answer{Answer::Kind::refused, reason}));
 }
 
 }  // namespace
@@ -173,6 +211,37 @@ TEST_CASE("processes meet at any loopback address of their machine") {
   CHECK(ends == Ends(2));
 }
 
+TEST_CASE("a process that ends while another one connects to its addresses is named at once") {
+  const auto address = new_address();
+  const FileOfSecret secret('s');
+  const int victim = GENERATE(0, 1);
+  Happening connecting;
+  const auto ends = on_processes(2, [&](int rank) {
+    if (rank != victim) return PendingRendezvous(rank, address, secret).run(connecting);
+    if (victim == 0) return welcome_and_end(address, secret, {}, connecting);
+    const auto client = connect_to_acceptor("tcp://" + address, secret.secret(), patience());
+    for (int i = 0; i < 2; ++i) {
+      client->send(encode(Hello{{}, 1, 2, {}, {}}));
+      if (i == 0) expect(client->receive(std::chrono::steady_clock::now() + patience()).has_value(), "no welcome");
+    }
+    connecting.expect_soon("the connection of rank 0");
+  });
+  const auto name = victim == 0 ? "rank 0 at " + address : "rank 1";
+  CHECK_THAT(ends[victim == 0 ? 1 : 0], Contains(name + " has died or was cut off before all ranks had joined"));
+  CHECK(ends[victim == 0 ? 0 : 1].empty());
+}
+
+TEST_CASE("a rank that connects to rank 0 learns at once why rank 0 ends the rendezvous") {
+  const auto address = new_address();
+  const FileOfSecret secret('s');
+  Happening connecting;
+  const auto ends = on_processes(2, [&](int rank) {
+    if (rank == 1) return PendingRendezvous(rank, address, secret).run(connecting);
+    welcome_and_end(address, secret, "rank 2 has died", connecting);
+  });
+  CHECK(ends == Ends{"", "[rendezvous] rank 2 has died"});
+}
+
 TEST_CASE("a rank whose addresses cannot be reached does not count as present, and is named on all ranks") {
   const auto address = new_address();
   const int unreachable = GENERATE(0, 1);
@@ -184,7 +253,7 @@ TEST_CASE("a rank whose addresses cannot be reached does not count as present, a
     options.limit = unreachable == 0 && rank == 0 ? limit_of(std::chrono::milliseconds(500)) : patience();
     options.silence_limit = patience();
     options.self.control.tcp = "tcp://192.0.2." + std::to_string(rank) + ":1";
-    options.reaches = [&](int other) { return other != unreachable; };
+    options.reach = [&](int other, auto) { return other == unreachable ? Contact::failed : Contact::accepted; };
     rendezvous(options, [](const auto&) {});
   });
   const auto text = "rank " + std::to_string(unreachable) + " listens at tcp://192.0.2." + std::to_string(unreachable) +

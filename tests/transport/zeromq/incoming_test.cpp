@@ -54,7 +54,7 @@ TEST_CASE("an endpoint keeps few connections of strangers, the last ones, and th
   CHECK_FALSE(strangers.back()->is_closed());
   CHECK(arrives(2));
   // A peer that connects now takes the place of a stranger.
-  CHECK(endpoints[2]->reaches(0, patience()));
+  CHECK(endpoints[2]->reach(0, patience()) == Contact::accepted);
   CHECK(eventually([&] { return open_among(strangers) == 8; }));
   CHECK(here->failure() == nullptr);
 }

@@ -46,7 +46,7 @@ TEST_CASE("nothing is read from a stranger that has no token or key, however muc
     // The kernel's buffers take some.
     CHECK(stranger.flood(kFlood) < kFlood / 2);
   }
-  CHECK(endpoints[0]->reaches(1, patience()));
+  CHECK(endpoints[0]->reach(1, patience()) == Contact::accepted);
 }
 
 TEST_CASE("a process that knows the name of a peer cannot take its place") {
@@ -81,18 +81,18 @@ TEST_CASE("endpoints that encrypt accept their peers alone") {
   CHECK(frame->header.step == 7);
   const auto unknown = make_zeromq_endpoint({.encrypt = true});
   unknown->add_peer(0, ends.endpoints[0]->address());
-  CHECK_FALSE(unknown->reaches(0, std::chrono::milliseconds(200)));
+  CHECK(unknown->reach(0, std::chrono::milliseconds(200)) == Contact::pending);
   // The key of the address is not that of the process there.
   auto address = ends.endpoints[0]->address();
   address.key = unknown->address().key;
   address.identity = unknown->address().identity;
   ends.endpoints[1]->replace_peer(0, address);
-  CHECK_FALSE(ends.endpoints[1]->reaches(0, std::chrono::milliseconds(200)));
+  CHECK(ends.endpoints[1]->reach(0, std::chrono::milliseconds(200)) == Contact::pending);
 }
 
 TEST_CASE("processes of other users cannot connect on one machine") {
   const auto endpoints = make_endpoints(2);
-  CHECK(endpoints[0]->reaches(1, patience()));
+  CHECK(endpoints[0]->reach(1, patience()) == Contact::accepted);
   CHECK_FALSE(Stranger(endpoints[1]->address().tcp).connected());
   if (geteuid() != 0) return;
   const auto child = fork();
