@@ -47,7 +47,7 @@ class JobSecret {
   std::optional<Secret> secret_;
   std::filesystem::path path_;
   std::string text_;               // the text of the secret, if rank 0 has made it
-  std::optional<Secret> earlier_;  // what find() returned when this object was made
+  std::optional<Secret> earlier_;  // the result of find() when this object was made
 };
 
 }  // namespace troupe
