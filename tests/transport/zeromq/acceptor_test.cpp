@@ -111,10 +111,13 @@ TEST_CASE("a client notices that the process at its address does not listen any 
 TEST_CASE("a client waits for the first process at its address, unless one has listened there before") {
   const ReservedPort port;
   const auto first = connect_to_acceptor("tcp://" + port.address(), kSecret, kShortLimit);
-  const auto later = connect_to_acceptor("tcp://" + port.address(), kSecret, kShortLimit, true);
-  CHECK(eventually([&] { return look(*first).is_deserted() || look(*later).is_deserted(); }));
-  CHECK(later->is_deserted());
-  CHECK_FALSE(first->is_deserted());
+  // Clients repeat an attempt after 100 to 200 ms. The attempts of three clients take longer than two of the first one.
+  for (int i = 0; i < 3; ++i) {
+    const auto later = connect_to_acceptor("tcp://" + port.address(), kSecret, kShortLimit, true);
+    CHECK(eventually([&] { return look(*first).is_deserted() || look(*later).is_deserted(); }));
+    CHECK(later->is_deserted());
+  }
+  CHECK_FALSE(look(*first).is_deserted());
 }
 
 TEST_CASE("a client waits for an acceptor at an address at which another process has listened before") {
