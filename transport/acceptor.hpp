@@ -45,15 +45,18 @@ class AcceptorClient {
   virtual ~AcceptorClient() = default;
   /// Throws Error if there are more than kMaxAcceptedBytes bytes.
   virtual void send(std::span<const std::byte> bytes) = 0;
-  /// Blocks until the acceptor's next answer arrives. Returns nothing if none arrives before the deadline, or if the
-  /// connection has ended after it was made; see is_cut_off().
+  /// Blocks until the acceptor's next answer arrives. Returns nothing if none arrives before the deadline, or if
+  /// is_cut_off() or is_deserted() has become true.
   virtual std::optional<std::vector<std::byte>> receive(Acceptor::Deadline deadline) = 0;
-  /// Whether, when receive() last looked, a process at the address had closed a connection during the handshake: it is
-  /// no acceptor, or has another secret.
+  /// Whether, when receive() last looked, a process listened at the address and had closed a connection during the
+  /// handshake: it is no acceptor, or has another secret.
   virtual bool was_refused() const = 0;
   /// Whether, when receive() last looked, the connection had ended after it was made: the acceptor was closed, has died
   /// or is silent.
   virtual bool is_cut_off() const = 0;
+  /// Whether, when receive() last looked, a process had listened at the address, and then no process for longer than
+  /// the silence limit. An address that does not answer at all does not count.
+  virtual bool is_deserted() const = 0;
 };
 
 /// Makes an acceptor that listens at all `addresses`, tcp://host:port, for up to `max_clients` clients with the secret.
@@ -64,8 +67,9 @@ std::unique_ptr<Acceptor> make_acceptor(const std::vector<std::string>& addresse
                                         std::size_t max_clients, std::chrono::milliseconds silence_limit,
                                         std::function<void(const std::string& line)> on_stranger = {});
 /// Makes a client that connects in the background to the acceptor at `address`, tcp://host:port. An acceptor that is
-/// silent for longer than `silence_limit` is disconnected. Throws Error if the address is malformed.
+/// silent for longer than `silence_limit` is disconnected. `has_listened` is whether a process is known to have
+/// listened at the address, see AcceptorClient::is_deserted(). Throws Error if the address is malformed.
 std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address, const Secret& secret,
-                                                    std::chrono::milliseconds silence_limit);
+                                                    std::chrono::milliseconds silence_limit, bool has_listened = false);
 
 }  // namespace troupe

@@ -100,6 +100,7 @@ std::optional<Secret> given_secret(const std::string& path, const Environment& e
 JobSecret::JobSecret(const Job& job, std::optional<Secret> given) : secret_(std::move(given)) {
   if (secret_ || job.world_size == 1) return;
   path_ = private_folder() / file_name(job);
+  earlier_ = find();
   if (job.rank != 0) return;
   text_ = random_secret_text();
   secret_.emplace(text_);

@@ -50,7 +50,7 @@ class Readmission {
     std::string sender;
     Member member;
     std::chrono::steady_clock::time_point deadline;
-    std::chrono::steady_clock::time_point reach_deadline = {};  ///< end of the state `connected`
+    std::chrono::steady_clock::time_point reach_deadline = {};  ///< the end of the state `connected`
     enum {
       waiting,    ///< its rank is not known to be gone yet
       welcomed,   ///< the members were sent to it

@@ -208,7 +208,10 @@ class Guest {
     while (std::chrono::steady_clock::now() < deadline_) {
       const auto newest = options_.secret->find();
       if (newest && newest != secret) {
-        client_ = connect_to_acceptor("tcp://" + options_.job.rendezvous, *newest, options_.silence_limit);
+        // Rank 0 listens before it leaves the secret. A secret that was there before may be that of an earlier job, or
+        // is given: rank 0 may not listen yet.
+        client_ = connect_to_acceptor("tcp://" + options_.job.rendezvous, *newest, options_.silence_limit,
+                                      options_.secret->is_new(*newest));
         client_->send(hello_);
         secret = newest;
       }
@@ -225,6 +228,9 @@ class Guest {
   std::optional<std::vector<std::byte>> answer_before(Acceptor::Deadline deadline) {
     auto answer = client_->receive(deadline);
     if (!answer && client_->is_cut_off()) give_up(kLostWhileJoining);
+    if (!answer && client_->is_deserted())
+      give_up("does not listen any more: it has died or was cut off, or has begun its job with another rank " +
+              std::to_string(options_.job.rank));
     return answer;
   }
 

@@ -42,7 +42,8 @@ struct RendezvousOptions {
   std::function<Contact(int rank, std::chrono::milliseconds limit)> reach = [](int, auto) { return Contact::accepted; };
   /// How long a rank waits for the other ranks.
   std::chrono::milliseconds limit{60'000};
-  /// A process that has come and is silent for longer than this, while it waits for the others, is lost.
+  /// A process that has come and is silent for longer than this, while it waits for the others, is lost. So is rank 0
+  /// if it has listened and then refuses every connection for longer than this.
   std::chrono::milliseconds silence_limit{2'500};
   /// Called with one line about each process with the secret that is refused, because its rank is taken or does not
   /// exist, or its run id differs.

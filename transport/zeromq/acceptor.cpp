@@ -111,8 +111,13 @@ class ZeroMqAcceptor final : public Acceptor {
 
 class ZeroMqClient final : public AcceptorClient {
  public:
-  ZeroMqClient(const std::string& address, const Secret& secret, std::chrono::milliseconds silence_limit)
-      : context_(make_context()), socket_(make_client(context_)), monitor_(watch(context_, socket_, "client")) {
+  ZeroMqClient(const std::string& address, const Secret& secret, std::chrono::milliseconds silence_limit,
+               bool has_listened)
+      : silence_limit_(silence_limit),
+        has_listened_(has_listened),
+        context_(make_context()),
+        socket_(make_client(context_)),
+        monitor_(watch(context_, socket_, "client")) {
     const auto keys = keys_of(secret.key_for(kPurpose));
     encrypt_client(socket_, keys, keys.public_key);
     keep_alive(socket_, silence_limit);
@@ -138,13 +143,14 @@ class ZeroMqClient final : public AcceptorClient {
       // Read before the messages: an answer that arrived before the end of the connection counts.
       note_events();
       if (auto answer = next_answer()) return answer;
-      if (cut_off_ || std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+      if (cut_off_ || deserted_ || std::chrono::steady_clock::now() >= deadline) return std::nullopt;
       poll_items(items, time_until(deadline));
     }
   }
 
   bool was_refused() const override { return refused_; }
   bool is_cut_off() const override { return cut_off_; }
+  bool is_deserted() const override { return deserted_; }
 
  private:
   void note_events() {
@@ -153,7 +159,24 @@ class ZeroMqClient final : public AcceptorClient {
       cut_off_ = cut_off_ || (connected_ && event->number == ZMQ_EVENT_DISCONNECTED);
       connected_ = connected_ || event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
       refused_ = refused_ || is_handshake_failure(event->number);
+      if (event->number == ZMQ_EVENT_CONNECTED) note_listener();
+      if (event->number == ZMQ_EVENT_CLOSED) note_no_listener();
     }
+  }
+
+  /// The kernel of the address has accepted a connection, before any handshake.
+  void note_listener() {
+    has_listened_ = true;
+    deserted_since_.reset();
+  }
+
+  /// An attempt to connect has failed. A listener whose queue is full, as in a flood by strangers, fails no attempt:
+  /// the kernel drops the first packet, which is sent again.
+  void note_no_listener() {
+    refused_ = false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!deserted_since_) deserted_since_ = now;
+    deserted_ = has_listened_ && now - *deserted_since_ > silence_limit_;
   }
 
   /// Returns the next message that is not empty, or nothing. Does not wait.
@@ -166,10 +189,14 @@ class ZeroMqClient final : public AcceptorClient {
     return std::nullopt;
   }
 
+  const std::chrono::milliseconds silence_limit_;
+  bool has_listened_;
+  std::optional<std::chrono::steady_clock::time_point>
+      deserted_since_;  // the first failed attempt after the last other
   zmq::context_t context_;
   zmq::socket_t socket_;
   zmq::socket_t monitor_;
-  bool connected_ = false, refused_ = false, cut_off_ = false;
+  bool connected_ = false, refused_ = false, cut_off_ = false, deserted_ = false;
 };
 
 }  // namespace
@@ -182,9 +209,9 @@ std::unique_ptr<Acceptor> make_acceptor(const std::vector<std::string>& addresse
 }
 
 std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address, const Secret& secret,
-                                                    std::chrono::milliseconds silence_limit) {
+                                                    std::chrono::milliseconds silence_limit, bool has_listened) {
   const SignalsBlocked blocked;
-  return std::make_unique<ZeroMqClient>(address, secret, silence_limit);
+  return std::make_unique<ZeroMqClient>(address, secret, silence_limit, has_listened);
 }
 
 }  // namespace troupe

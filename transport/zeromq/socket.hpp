@@ -40,9 +40,9 @@ zmq::socket_t make_client(zmq::context_t& context);
 /// ends send signs of life. Call it before the socket is bound or connected.
 void keep_alive(zmq::socket_t& socket, std::chrono::milliseconds silence_limit);
 
-/// Makes a socket from which next_event() reads the events of `socket`: connections that it accepts or cannot accept,
-/// handshakes that succeed or fail, disconnects, and attempts to connect that are repeated. `name` must be unique in
-/// the context.
+/// Makes a socket from which next_event() reads the events of `socket`: connections that it makes, accepts or cannot
+/// accept, handshakes that succeed or fail, disconnects, and attempts to connect that fail or are repeated. `name` must
+/// be unique in the context.
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);
 
 /// An event of a socket: a constant ZMQ_EVENT_NAME, its value, such as a file descriptor or an error number, and the

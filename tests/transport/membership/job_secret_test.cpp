@@ -87,6 +87,20 @@ TEST_CASE("rank 0 leaves its secret in a private folder, where the ranks of its 
   CHECK_FALSE(other.find());
 }
 
+TEST_CASE("a rank knows whether rank 0 has left its secret while the rank waited") {
+  JobSecret early(job_of(1), {});
+  JobSecret first(job_of(0), {});
+  first.publish();
+  CHECK(early.is_new(*early.find()));
+  JobSecret late(job_of(1), {});
+  CHECK_FALSE(late.is_new(*late.find()));
+  JobSecret second(job_of(0), {});
+  second.publish();
+  CHECK(late.is_new(*late.find()));
+  const JobSecret given(job_of(1), Secret(kText));
+  CHECK_FALSE(given.is_new(*given.find()));
+}
+
 TEST_CASE("a secret that an earlier job has left is replaced, and stays when the earlier job ends late") {
   JobSecret other(job_of(1), {});
   auto earlier = std::make_unique<JobSecret>(job_of(0), std::nullopt);

@@ -12,6 +12,7 @@
 #include "troupe/tests/transport/membership/file_of_secret.hpp"
 #include "troupe/tests/transport/membership/happening.hpp"
 #include "troupe/tests/transport/membership/threads_as_processes.hpp"
+#include "troupe/tests/transport/plain_listener.hpp"
 #include "troupe/transport/acceptor.hpp"
 #include "troupe/transport/membership/job_secret.hpp"
 #include "troupe/transport/membership/rendezvous_messages.hpp"
@@ -123,6 +124,38 @@ TEST_CASE("a rank 0 that ends while a process waits for the others is named at o
   });
   CHECK(ends[0].empty());
   CHECK_THAT(ends[1], Contains("rank 0 at " + address + " has died or was cut off before all ranks had joined"));
+}
+
+TEST_CASE("a rank 0 that ends before it has proved the secret is named within the heartbeat limit") {
+  const auto address = new_address();
+  const FileOfSecret secret('s');
+  const auto ends = on_processes(2, [&](int rank) {
+    if (rank == 0) return PlainListener("tcp://" + address).expect_connection();
+    auto options = options_without_rank_two(rank, address, secret);
+    options.heartbeat_limit = limit_of(std::chrono::milliseconds(100));
+    join_cluster(options);
+  });
+  CHECK(ends[0].empty());
+  CHECK_THAT(ends[1], Contains("rank 0 at " + address + " does not listen any more: it has died or was cut off"));
+}
+
+TEST_CASE("a rank 0 that ends after it has left the secret is named within the heartbeat limit") {
+  const auto address = new_address();
+  const auto job = options_of(0, 2, address).job;
+  JobSecret earlier(job, {}), newer(job, {});
+  earlier.publish();
+  const auto ends = on_processes(2, [&](int rank) {
+    if (rank == 0) {
+      PlainListener("tcp://" + address).expect_connection();
+      return newer.publish();
+    }
+    auto options = options_of(rank, 2, address);
+    options.limit = 3 * patience();
+    options.heartbeat_limit = limit_of(std::chrono::milliseconds(200));
+    join_cluster(options);
+  });
+  CHECK(ends[0].empty());
+  CHECK_THAT(ends[1], Contains("rank 0 at " + address + " does not listen any more: it has died or was cut off"));
 }
 
 TEST_CASE("processes without the secret of the job change nothing by any message to its rendezvous") {

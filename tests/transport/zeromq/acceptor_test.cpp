@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/reserved_port.hpp"
+#include "troupe/tests/transport/plain_listener.hpp"
 #include "troupe/tests/transport/zeromq/stranger.hpp"
 
 using namespace troupe;
@@ -27,6 +29,15 @@ std::optional<Acceptor::Message> received(Acceptor& acceptor, const std::functio
   const auto message = acceptor.receive(std::chrono::steady_clock::now() + patience());
   thread.join();
   return message;
+}
+
+/// A silence limit that passes soon.
+constexpr std::chrono::milliseconds kShortLimit{10};
+
+/// Makes a client read what has happened.
+AcceptorClient& look(AcceptorClient& client) {
+  (void)client.receive(std::chrono::steady_clock::now());
+  return client;
 }
 
 }  // namespace
@@ -81,4 +92,43 @@ TEST_CASE("an acceptor listens at all its addresses") {
   CHECK(received(*acceptor, [] {}));
   CHECK_THROWS_WITH(make_acceptor({second}, kSecret, 4, patience()),
                     Contains("cannot be bound") && Contains("a port of its own"));
+}
+
+TEST_CASE("a client notices that the process at its address does not listen any more") {
+  const ReservedPort port;
+  const auto address = "tcp://" + port.address();
+  std::optional<PlainListener> listener(address);
+  const auto client = connect_to_acceptor(address, kSecret, kShortLimit);
+  listener->expect_connection();
+  look(*client);
+  CHECK_FALSE(client->is_deserted());
+  listener.reset();
+  CHECK(eventually([&] { return look(*client).is_deserted(); }));
+  CHECK_FALSE(client->was_refused());
+  CHECK_FALSE(client->is_cut_off());
+}
+
+TEST_CASE("a client waits for the first process at its address, unless one has listened there before") {
+  const ReservedPort port;
+  const auto first = connect_to_acceptor("tcp://" + port.address(), kSecret, kShortLimit);
+  // Clients repeat an attempt after 100 to 200 ms. The attempts of three clients take longer than two of the first one.
+  for (int i = 0; i < 3; ++i) {
+    const auto later = connect_to_acceptor("tcp://" + port.address(), kSecret, kShortLimit, true);
+    CHECK(eventually([&] { return look(*first).is_deserted() || look(*later).is_deserted(); }));
+    CHECK(later->is_deserted());
+  }
+  CHECK_FALSE(look(*first).is_deserted());
+}
+
+TEST_CASE("a client waits for an acceptor at an address at which another process has listened before") {
+  const ReservedPort port;
+  const auto address = "tcp://" + port.address();
+  std::optional<PlainListener> listener(address);
+  const auto client = connect_to_acceptor(address, kSecret, patience());
+  client->send(bytes(3));
+  listener->expect_connection();
+  listener.reset();
+  const auto acceptor = make_acceptor({address}, kSecret, 4, patience());
+  CHECK(received(*acceptor, [&] { look(*client); }));
+  CHECK_FALSE(look(*client).is_deserted());
 }
