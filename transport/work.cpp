@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/timed_out.hpp"
 
 namespace troupe {
 
@@ -27,7 +28,7 @@ void Work::wait(std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   const auto expect_more_time = [&](bool is_left) {
     if (!is_left)
-      throw Error("collective", "not complete after " + std::to_string(limit.count()) + " ms: " + waits_for());
+      throw TimedOut("collective", "not complete after " + std::to_string(limit.count()) + " ms: " + waits_for());
   };
   for (int looks = 0; !advance(); ++looks) {
     expect_more_time(Clock::now() <= deadline);

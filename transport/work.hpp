@@ -40,8 +40,8 @@ class Work {
   virtual void listen(std::size_t /*local*/, ProgressListener /*listener*/) {}
 
   /// Blocks until the work is complete for the first rank of this process: advance(0) returns true and done(0) is done.
-  /// Throws Error with waits_for() if this takes longer than `limit`, and the exception of advance() if the collective
-  /// fails.
+  /// Throws TimedOut with waits_for() if this takes longer than `limit`, and the exception of advance() if the
+  /// collective fails.
   void wait(std::chrono::milliseconds limit);
 
   /// Sets the process, replica, actor and step of the failure that the other ranks get if advance() throws on this

@@ -9,6 +9,14 @@ void ProgressWatch::begin(const std::vector<const ExecutorStatus*>& statuses) {
   for (const auto* status : statuses) executors_.push_back({status});
 }
 
+void ProgressWatch::Progress::note_task(Clock::time_point now) {
+  const auto* task = status->running.load(std::memory_order_relaxed);
+  // A task that waits for an event is continued now and then. It counts as running only if every look finds it so.
+  const bool is_same = running_since && task == running && *since < now;
+  running = task;
+  if (!is_same) running_since = task != nullptr ? std::optional(now) : std::nullopt;
+}
+
 std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limit, Clock::time_point now) {
   // While an executor waits for an event outside the plan, all others may wait for that executor, so none has stalled.
   const bool waits_outside = std::ranges::any_of(executors_, [](const Progress& executor) {
@@ -16,17 +24,20 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
   });
   const ExecutorStatus* stalled = nullptr;
   bool any_moved = false;
-  for (auto& [status, firings, finished, since] : executors_) {
+  for (auto& executor : executors_) {
+    const auto* status = executor.status;
     const auto fired = status->firings.load(std::memory_order_relaxed);
     const bool has_finished = status->finished.load(std::memory_order_relaxed);
-    if (!since || waits_outside || fired != firings || has_finished != finished) {
-      firings = fired;
-      finished = has_finished;
-      since = now;
+    if (!executor.since || waits_outside || fired != executor.firings || has_finished != executor.finished) {
+      executor.firings = fired;
+      executor.finished = has_finished;
+      executor.since = now;
     }
-    const bool moved = now - *since <= limit;
+    executor.note_task(now);
+    const bool moved = now - *executor.since <= limit;
     any_moved = any_moved || moved;
-    if (stalled == nullptr && status->watched.load(std::memory_order_relaxed) && !finished && !moved) stalled = status;
+    if (stalled == nullptr && status->watched.load(std::memory_order_relaxed) && !has_finished && !moved)
+      stalled = status;
   }
   // No executor that is watched (ExecutorStatus::watched) has a firing due: the run has not begun, or only actors of
   // the user and proxies of other processes have not finished it. The run has stalled if no executor has moved within
@@ -41,10 +52,9 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
 
 std::optional<ProgressWatch::Running> ProgressWatch::longest_running() const {
   std::optional<Running> longest;
-  for (const auto& [status, firings, finished, since] : executors_) {
-    const auto* task = status->running.load(std::memory_order_relaxed);
-    if (task != nullptr && since && (!longest || *since < longest->since)) longest = {*task, *since};
-  }
+  for (const auto& executor : executors_)
+    if (const auto& since = executor.running_since; since && (!longest || *since < longest->since))
+      longest = {*executor.running, *since};
   return longest;
 }
 

@@ -26,8 +26,8 @@ class ProgressWatch {
   /// call after begin(), and anew at each call while some executor waits for an event outside the plan. Allocates no
   /// memory unless an executor has stalled.
   std::optional<std::string> stalled(std::chrono::milliseconds limit, Clock::time_point now = Clock::now());
-  /// The task that an executor has been running for longest, and the time since the executor's last progress; see
-  /// stalled(). Nothing if no executor runs a task.
+  /// The task that an executor has been running for longest without a return, and the time of the first call of
+  /// stalled() that has found it running. The last call counts: nothing if it has found no task running.
   struct Running {
     std::string task;
     Clock::time_point since;
@@ -37,12 +37,16 @@ class ProgressWatch {
  private:
   /// The progress of an executor as stalled() last saw it. `since` is the time of the last call of stalled() that was
   /// the first one, found the progress changed, or found an executor that waits outside the plan. It is empty before
-  /// the first call.
+  /// the first call. `running_since` is the same for the task that runs and its call; it is empty between tasks.
   struct Progress {
     const ExecutorStatus* status;
     std::uint64_t firings = 0;
     bool finished = false;
     std::optional<Clock::time_point> since = {};
+    const std::string* running = nullptr;
+    std::optional<Clock::time_point> running_since = {};
+
+    void note_task(Clock::time_point now);
   };
   std::vector<Progress> executors_;
 };

@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::chrono::seconds kDescribeLimit{1};
 constexpr std::chrono::seconds kStopLimit{10};
-constexpr const char* kCallback = "a callback of its program";
 
 std::uint64_t next_generation() {
   static std::atomic<std::uint64_t> generations{0};
@@ -93,6 +92,7 @@ SpawnedPlan::SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Clust
 }
 
 SpawnedPlan::~SpawnedPlan() {
+  if (is_shared()) state_->cluster->cluster().busy().set_task(this, std::nullopt);
   if (state_->cluster) state_->cluster->stop_replacing_links();
   state_->control->close();
   for (const auto& part : state_->parts) part->order_stop();
@@ -151,7 +151,9 @@ bool SpawnedPlan::can_run_again() const {
 
 bool SpawnedPlan::done() {
   settle();
-  return state_->control->phase() != RunControl::Phase::running;
+  if (state_->control->phase() == RunControl::Phase::running) return false;
+  if (is_shared()) state_->cluster->cluster().busy().set_task(this, std::nullopt);
+  return true;
 }
 
 bool SpawnedPlan::has_begun() const {
@@ -237,23 +239,23 @@ void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
 void SpawnedPlan::tell_busy() {
   if (!is_shared()) return;
   const auto running = state_->watch.longest_running();
-  state_->cluster->cluster().set_busy(
-      running ? std::optional(BusyRanks::Work{"'" + running->task + "'", running->since}) : std::nullopt);
+  state_->cluster->cluster().busy().set_task(
+      this, running ? std::optional(BusyRanks::Work{"'" + running->task + "'", running->since}) : std::nullopt);
 }
 
-void SpawnedPlan::call_back(const std::string& what, const std::function<void()>& callback) {
+void SpawnedPlan::call_back(const std::string& what, const std::function<void()>& callback) const {
   if (!is_shared()) return callback();
-  auto& cluster = state_->cluster->cluster();
-  /// Restores what was set before, also after an exception.
-  struct Busy {
-    Cluster& cluster;
-    std::optional<BusyRanks::Work> before;
-    ~Busy() { cluster.set_busy(std::move(before)); }
-  };
-  const Busy busy{cluster, cluster.set_busy(BusyRanks::Work{what, BusyRanks::Clock::now()})};
+  const BusyScope busy(state_->cluster->cluster().busy(), what);
   callback();
 }
 
+void SpawnedPlan::await_others(std::chrono::milliseconds limit, const std::function<void()>& wait) const {
+  if (!is_shared()) return wait();
+  troupe::await_others(state_->cluster->cluster(), limit, wait);
+}
+
+/// Returns a text about the process that has been busy with one thing for longest, if that is at least half of `limit`,
+/// which ends with `: `; else an empty text.
 std::string SpawnedPlan::busiest_process(std::chrono::milliseconds limit) const {
   const auto text = is_shared() ? state_->cluster->cluster().busiest(limit / 2) : std::string();
   return text.empty() ? text : text + ": ";
@@ -282,11 +284,13 @@ void SpawnedPlan::drive() {
 
 void SpawnedPlan::wait_for_end(const WaitOptions& options) {
   if (state_->under_test()) drive();
+  std::optional<BusyScope> waiting;
+  if (is_shared()) waiting.emplace(state_->cluster->cluster().busy(), std::nullopt);
   while (!state_->control->wait_for(options.interval)) {
     if (options.on_interval) call_back(kCallback, options.on_interval);
     check_progress(options.stall_limit);
   }
-  settle();
+  done();
 }
 
 void SpawnedPlan::wait(const WaitOptions& options) {

@@ -114,12 +114,14 @@ class SpawnedPlan {
   /// seen an executor complete no firing for more than `limit`. For callers that do not wait().
   void check_progress(std::chrono::milliseconds limit);
 
-  /// Calls `callback` on this thread. If the plan is shared, other processes that stall meanwhile name this process and
-  /// `what`.
-  void call_back(const std::string& what, const std::function<void()>& callback);
-  /// Returns a text about the process that has been busy with one thing for longest, if that is at least half of
-  /// `limit`, which ends with `: `; else an empty text.
-  std::string busiest_process(std::chrono::milliseconds limit) const;
+  /// The name for call_back() of a callback whose name says nothing to the user.
+  static constexpr const char* kCallback = "a callback of its program";
+  /// Calls `callback`, a function of the program, on this thread. If the plan is shared, other processes that stall
+  /// meanwhile name this process and `what`. While this or another plan waits for other processes in the callback, this
+  /// process does not count as busy.
+  void call_back(const std::string& what, const std::function<void()>& callback) const;
+  /// Calls `wait`, which waits for other processes that share the plan for at most `limit`; see troupe::await_others().
+  void await_others(std::chrono::milliseconds limit, const std::function<void()>& wait) const;
 
   /// Simulates the death of the process of an expendable part: stops the actors of the part, and the run goes on
   /// without the part. Throws Error unless all parts are in this process and the part is expendable.
@@ -142,6 +144,7 @@ class SpawnedPlan {
   void settle();
   void end_dirty();
   void tell_busy();
+  std::string busiest_process(std::chrono::milliseconds limit) const;
   bool run_one();
   void drive();
   void run_all();

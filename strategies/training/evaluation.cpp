@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/transport/timed_out.hpp"
 
 namespace troupe {
 
@@ -17,7 +18,7 @@ Metrics Evaluation::end(std::vector<int> absent, std::chrono::milliseconds limit
   add_steps();
   while (!log_.complete() && std::chrono::steady_clock::now() < deadline) add_steps(std::chrono::milliseconds(10));
   auto result = sum_.result();
-  if (!log_.complete()) throw Error("evaluate", log_.missing());
+  if (!log_.complete()) throw TimedOut("evaluate", log_.missing());
   if (batches && result.steps != *batches)
     throw Error("evaluate", "only " + std::to_string(result.steps) + " of " + std::to_string(*batches) +
                                 " batches were reported" + (log_.missing().empty() ? "" : ": " + log_.missing()));

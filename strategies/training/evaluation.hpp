@@ -20,8 +20,8 @@ class Evaluation {
   /// one.
   void add_steps(std::chrono::milliseconds limit = {});
   /// Must be called once the run is over in this process. Waits until the processes except those in `absent` have
-  /// reported all steps, and returns the metrics. Throws Error if they do not within `limit`, or if the number of steps
-  /// is not that of `batches`; std::nullopt: any number.
+  /// reported all steps, and returns the metrics. Throws TimedOut if they do not within `limit`, and Error if the
+  /// number of steps is not that of `batches`; std::nullopt: any number.
   Metrics end(std::vector<int> absent, std::chrono::milliseconds limit, std::optional<std::int64_t> batches);
 
  private:

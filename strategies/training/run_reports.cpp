@@ -9,6 +9,7 @@
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 #include "troupe/transport/failure.hpp"
+#include "troupe/transport/timed_out.hpp"
 
 namespace troupe {
 
@@ -54,11 +55,13 @@ void TrainingRun::await_reports(const std::function<void()>& check) {
   const auto deadline = Clock::now() + stall_limit_;
   log_->end_run(plan_->absent(), plan_->failure() != nullptr);
   note_steps();
-  while (!log_->complete()) {
-    check();
-    note_steps(kReportLimit);
-    if (Clock::now() > deadline) throw Error("trainer", plan_->busiest_process(stall_limit_) + log_->missing());
-  }
+  plan_->await_others(stall_limit_, [&] {
+    while (!log_->complete()) {
+      check();
+      note_steps(kReportLimit);
+      if (Clock::now() > deadline) throw TimedOut("trainer", log_->missing());
+    }
+  });
 }
 
 /// Throws Error if the run was not stopped and fewer steps were reported than the data has.
@@ -88,7 +91,9 @@ void TrainingRun::note_steps(std::chrono::milliseconds limit) {
 
 void TrainingRun::report() {
   note_steps();
-  for (const auto& step : std::exchange(unreported_, {})) options_.on_step(step);
+  plan_->call_back(SpawnedPlan::kCallback, [this] {
+    for (const auto& step : std::exchange(unreported_, {})) options_.on_step(step);
+  });
   if (!stop_wanted_ && is_stop_requested()) stop();
 }
 

@@ -78,6 +78,10 @@ bool SharedTraining::has_others() const {
   return cluster_ && cluster_->size() > 1;
 }
 
+void SharedTraining::await_others(const std::function<void()>& wait) const {
+  has_others() ? troupe::await_others(*cluster_, limit_, wait) : wait();
+}
+
 bool SharedTraining::is_rank_zero() const {
   return !has_others() || cluster_->rank() == 0;
 }
@@ -102,6 +106,13 @@ Communicator& SharedTraining::holders() {
   return *holders_;
 }
 
+/// Returns the numbers of all holders, in the order of their ranks.
+std::vector<std::int64_t> SharedTraining::gathered(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::int64_t> all;
+  await_others([&] { all = gathered_numbers(holders(), numbers, limit_); });
+  return all;
+}
+
 Dataset SharedTraining::share(const Dataset& data) {
   if (!has_others()) return data;
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
@@ -112,12 +123,13 @@ Dataset SharedTraining::share(const Dataset& data) {
   auto text = sharing + (own_samples ? form_of(data) : data.content());
   cluster_->agree("data", hash_of_text(text), [&] { return text; });
   if (!own_samples) return data;
-  return data.in_layout({gathered_numbers(processes, {data.rows()}, limit_), processes.rank()});
+  return data.in_layout({gathered({data.rows()}), processes.rank()});
 }
 
 void SharedTraining::agree_on_values() {
   if (!has_others()) return synchronize(stores_);
-  if (!is_expendable()) adopt_newest_values(holders(), holder_ranks_, *stores_.front(), limit_);
+  if (is_expendable()) return;
+  await_others([this] { adopt_newest_values(holders(), holder_ranks_, *stores_.front(), limit_); });
 }
 
 void SharedTraining::add_missing_parameters(const Plan& plan) const {
@@ -131,23 +143,26 @@ void SharedTraining::end_run(const Plan& trained, Recording* record) {
     return synchronize(stores_);
   }
   if (is_expendable()) return;
-  spread_held_values(holders(), holder_ranks_, trained, *stores_.front(), limit_);
-  if (record != nullptr) gather_recording(holders(), *record, limit_);
+  await_others([&] {
+    spread_held_values(holders(), holder_ranks_, trained, *stores_.front(), limit_);
+    if (record != nullptr) gather_recording(holders(), *record, limit_);
+  });
 }
 
 std::string SharedTraining::first_error(const std::string& error) {
   if (!has_others()) return error;
-  const auto failed = gathered_numbers(holders(), {error.empty() ? 0 : 1}, limit_);
+  const auto failed = gathered({error.empty() ? 0 : 1});
   const auto first = static_cast<int>(std::ranges::find(failed, 1) - failed.begin());
   if (first == std::ssize(failed)) return {};
-  const auto text = broadcast_bytes(holders(), std::as_bytes(std::span(error)), first, limit_);
+  Tensor text;
+  await_others([&] { text = broadcast_bytes(holders(), std::as_bytes(std::span(error)), first, limit_); });
   return "[plan] the program of process " + std::to_string(holder_ranks_[static_cast<std::size_t>(first)]) +
          " has thrown: " + std::string(reinterpret_cast<const char*>(text.raw()), text.bytes());
 }
 
 std::int64_t SharedTraining::sum(std::int64_t number) {
   if (!has_others()) return number;
-  const auto numbers = gathered_numbers(holders(), {number}, limit_);
+  const auto numbers = gathered({number});
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
@@ -158,7 +173,7 @@ void SharedTraining::gather_rows(const Tensor& rows) {
   const auto bytes = static_cast<std::int64_t>(rows.bytes());
   const Tensor words(Shape{(bytes + 3) / 4}, DType::int32);
   if (bytes > 0) std::memcpy(words.mutable_raw(), rows.raw(), rows.bytes());
-  holders().all_reduce(words)->wait(limit_);
+  await_others([&] { holders().all_reduce(words)->wait(limit_); });
   if (bytes > 0) std::memcpy(rows.mutable_raw(), words.raw(), rows.bytes());
 }
 
@@ -179,7 +194,9 @@ FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const St
     do {
       if (const auto over = next_status(*cluster_, JobStatus::Kind::trained))
         return {.steps = over->steps, .rows = over->rows, .seconds = over->seconds, .stopped = over->stopped};
-      if (stop_requested && stop_requested()) return {.stopped = true};
+      bool is_stopped = false;
+      if (stop_requested) plan.call_back("stop_requested", [&] { is_stopped = stop_requested(); });
+      if (is_stopped) return {.stopped = true};
       log.take();
       if (plan.has_begun()) plan.check_progress(limit_);
     } while (!plan.done());

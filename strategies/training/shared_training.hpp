@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -71,6 +72,9 @@ class SharedTraining {
   /// Returns the sum of the numbers of all holders.
   std::int64_t sum(std::int64_t number);
 
+  /// Calls `wait`, which waits for other processes for at most the limit; see troupe::await_others().
+  void await_others(const std::function<void()>& wait) const;
+
   /// On rank 0, sends the status message to the expendable processes. Does nothing in other processes, or if none is
   /// expendable.
   void announce(const JobStatus& status) const;
@@ -88,6 +92,7 @@ class SharedTraining {
 
  private:
   Communicator& holders();
+  std::vector<std::int64_t> gathered(const std::vector<std::int64_t>& numbers);
 
   std::shared_ptr<Cluster> cluster_;
   std::set<int> expendable_;

@@ -311,8 +311,11 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   run_to_end(*spawned, epoch_of_forward(data, batches == nullptr, options_.seed, strategy_),
              [&] { evaluation.add_steps(); });
   const auto absent = strategy_.expendable();
-  auto result = evaluation.end({absent.begin(), absent.end()}, options_.stall_limit,
-                               batches == nullptr ? std::optional(data.batches()) : std::nullopt);
+  Metrics result;
+  shared_->await_others([&] {
+    result = evaluation.end({absent.begin(), absent.end()}, options_.stall_limit,
+                            batches == nullptr ? std::optional(data.batches()) : std::nullopt);
+  });
   shared_->announce({.kind = JobStatus::Kind::evaluated, .metrics = result});
   return result;
 }

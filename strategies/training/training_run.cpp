@@ -55,7 +55,9 @@ std::shared_ptr<StepBoundaries> TrainingRun::drive() {
 }
 
 bool TrainingRun::is_stop_requested() const {
-  return options_.stop_requested && options_.stop_requested();
+  bool is_requested = false;
+  if (options_.stop_requested) plan_->call_back("stop_requested", [&] { is_requested = options_.stop_requested(); });
+  return is_requested;
 }
 
 void TrainingRun::stop() {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/timed_out.hpp"
 
 namespace troupe {
 
@@ -59,8 +60,8 @@ std::optional<IncomingFrame> AgreementRound::receive(int from, const std::string
     // The link fails a moment before the process counts as lost. LinkReader::receive() does not wait then.
     if (peers_.at(from)->link().failure()) std::this_thread::sleep_for(kFailedPause);
   }
-  throw Error("cluster", "rank " + std::to_string(from) + " has not come to '" + topic + "' within " +
-                             std::to_string(limit_.count() / 1000) + " s");
+  throw TimedOut("cluster", "rank " + std::to_string(from) + " has not come to '" + topic + "' within " +
+                                std::to_string(limit_.count() / 1000) + " s");
 }
 
 void AgreementRound::agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) {

@@ -25,14 +25,15 @@ class AgreementRound {
                  std::function<FailurePtr()> lost, std::function<bool(int rank)> gone);
 
   /// Blocks until all ranks that are not gone have called agree() with the same topic and hash. Throws Error that names
-  /// the first difference in topic or text, a rank that does not come within the limit, or a rank that is lost. `text`
+  /// the first difference in topic or text, or a rank that is lost, and TimedOut that names a rank that does not come
+  /// within the limit. `text`
   /// returns the text that has the hash, and is called only if the hash of this rank or, at rank 0, of another rank
   /// differs.
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
 
  private:
-  /// Receives the next frame from rank `from`. Returns nothing if the rank is gone. Throws Error if no frame arrives
-  /// within the limit, or if any rank is lost.
+  /// Receives the next frame from rank `from`. Returns nothing if the rank is gone. Throws TimedOut if no frame
+  /// arrives within the limit, and Error if any rank is lost.
   std::optional<IncomingFrame> receive(int from, const std::string& topic);
   /// At rank 0: receives and compares the topics and hashes of all ranks, and sends the outcome to all ranks. Throws
   /// Error if they differ.

@@ -19,6 +19,7 @@
 #include "troupe/transport/membership/rendezvous_messages.hpp"
 #include "troupe/transport/membership/returns.hpp"
 #include "troupe/transport/stranger_log.hpp"
+#include "troupe/transport/timed_out.hpp"
 
 namespace troupe {
 
@@ -96,13 +97,11 @@ class JoinedCluster final : public Cluster {
   }
 
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) override {
-    agreement_->agree(topic, hash, text);
+    await_others(*this, options_.limit, [&] { agreement_->agree(topic, hash, text); });
   }
   std::uint64_t next_generation() override { return ++generations_; }
 
-  std::optional<BusyRanks::Work> set_busy(std::optional<BusyRanks::Work> work) override {
-    return membership_->busy().set(std::move(work));
-  }
+  BusyRanks& busy() override { return membership_->busy(); }
   std::string busiest(std::chrono::milliseconds limit) const override {
     const auto busy = membership_->busy().longest();
     if (!busy || busy->time < limit || busy->rank < 0 || busy->rank >= size()) return {};
@@ -136,7 +135,7 @@ class JoinedCluster final : public Cluster {
     return handle;
   }
   void leave() override {
-    membership_->leave(options_.limit);
+    await_others(*this, options_.limit, [this] { membership_->leave(options_.limit); });
     control_->drain(std::chrono::milliseconds(2'000));
   }
 
@@ -282,6 +281,17 @@ class JoinedCluster final : public Cluster {
 };
 
 }  // namespace
+
+void await_others(Cluster& cluster, std::chrono::milliseconds limit, const std::function<void()>& wait) {
+  const BusyScope waiting(cluster.busy(), std::nullopt);
+  try {
+    wait();
+  } catch (const TimedOut& error) {
+    const auto busiest = cluster.busiest(limit / 2);
+    if (busiest.empty()) throw;
+    throw Error("stall", busiest + ": " + error.what());
+  }
+}
 
 std::shared_ptr<Cluster> join_cluster(ClusterOptions options) {
   auto given = options.job.world_size > 1 ? given_secret(options.secret_file) : std::nullopt;

@@ -79,16 +79,16 @@ class Cluster {
   /// Blocks until all ranks have called agree() with the same topic and hash; ranks that are expendable may be missing.
   /// The n-th call of a rank is compared with the n-th call of the others. `text` returns the text whose hash is
   /// `hash`. If ranks differ, throws Error on all of them, with both topics or with the first line in which the texts
-  /// differ. Also throws Error if a rank is lost or does not come within ClusterOptions::limit.
+  /// differ. Also throws Error if a rank is lost or does not come within ClusterOptions::limit; then it names the
+  /// busiest() process, too.
   virtual void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) = 0;
   /// Returns the next number for a plan or a group of ranks: 1 at the first call, and one more at every further call.
   /// All processes must call it for the same plans and groups in the same order, so that each gets the same number
   /// everywhere.
   virtual std::uint64_t next_generation() = 0;
 
-  /// Sets what this process is busy with, such as a callback of the program; nothing if it is not busy. Returns the
-  /// value that was set before.
-  virtual std::optional<BusyRanks::Work> set_busy(std::optional<BusyRanks::Work> work) = 0;
+  /// The processes that are busy with one thing, such as a callback of the program.
+  virtual BusyRanks& busy() = 0;
   /// Returns a text such as `process 1 (127.0.0.1, pid 7) has been in a callback of its program for 61 s`, about the
   /// process that has been busy with one thing for longest, if that is longer than `limit`; else an empty text.
   virtual std::string busiest(std::chrono::milliseconds limit) const = 0;
@@ -119,9 +119,15 @@ class Cluster {
   [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;
   /// Ends the job: blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost
   /// or, after ClusterOptions::limit, the ranks that have not called leave(); a rank other than 0 names rank 0 in this
-  /// case. If this object is destroyed without leave(), the other ranks lose this process.
+  /// case, and the busiest()
+  /// process. If this object is destroyed without leave(), the other ranks lose this process.
   virtual void leave() = 0;
 };
+
+/// Calls `wait`, which waits for other processes for at most `limit`. Meanwhile the calling thread counts as busy with
+/// nothing, even if a callback of the program makes the call. If `wait` throws TimedOut and Cluster::busiest(limit / 2)
+/// names a process, throws Error with both texts.
+void await_others(Cluster& cluster, std::chrono::milliseconds limit, const std::function<void()>& wait);
 
 /// Connects to the other processes of the job. Throws Error if the processes differ in a value that must be equal, if
 /// not all of them come within the limit or can be reached, if rank 0 refuses this process, if an address cannot be

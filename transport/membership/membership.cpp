@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
+#include "troupe/transport/timed_out.hpp"
 
 namespace troupe {
 
@@ -297,7 +298,7 @@ void Membership::leave(std::chrono::milliseconds limit) {
   if (!ended) {
     const auto reason =
         options_.rank == 0 ? "rank " + staying() + " has not ended" : "rank 0 has not let this rank leave";
-    throw Error("cluster", reason + " within " + rounded_seconds(limit));
+    throw TimedOut("cluster", reason + " within " + rounded_seconds(limit));
   }
   left_ = true;
   if (options_.rank == 0) send_to(links_to_all(), frame_of(kLeft), lock);

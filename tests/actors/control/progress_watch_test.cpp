@@ -70,3 +70,40 @@ TEST_CASE("a stall without watched executors is that of the first one that has n
   CHECK_FALSE(watched.look(102));
   CHECK(watched.look(301) == "live");
 }
+
+TEST_CASE("a task counts from the first look that finds it running, not from the last progress of its executor") {
+  Watched watched;
+  const std::string task = "conductor0", other = "update0";
+  const auto running_since = [&] {
+    return std::chrono::round<std::chrono::milliseconds>(watched.watch.longest_running()->since - watched.start)
+        .count();
+  };
+  watched.look(0);
+  CHECK_FALSE(watched.watch.longest_running());
+  watched.live.running = &task;
+  watched.look(50);
+  watched.look(60);
+  CHECK(watched.watch.longest_running()->task == "conductor0");
+  CHECK(running_since() == 50);
+  watched.live.count_firing();
+  watched.look(70);
+  CHECK(running_since() == 70);
+  watched.live.running = &other;
+  watched.look(80);
+  CHECK(watched.watch.longest_running()->task == "update0");
+  CHECK(running_since() == 80);
+}
+
+TEST_CASE("a task that is continued now and then, because it waits, is not running all the time") {
+  Watched watched;
+  const std::string task = "sum0";
+  watched.live.running = &task;
+  watched.look(0);
+  watched.look(10);
+  watched.live.running = nullptr;
+  watched.look(20);
+  CHECK_FALSE(watched.watch.longest_running());
+  watched.live.running = &task;
+  watched.look(30);
+  CHECK(watched.watch.longest_running()->since == watched.start + std::chrono::milliseconds(30));
+}

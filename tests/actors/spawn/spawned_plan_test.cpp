@@ -2,7 +2,9 @@
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -209,4 +211,23 @@ TEST_CASE("an actor in place of a part of an output works on that part") {
     spawned.wait();
     CHECK(record == std::vector<float>{103, 113, 123});
   }
+}
+
+TEST_CASE("a process of a job is busy with a task that runs, and not once the run is over") {
+  const auto cluster = join_cluster(options_of(0, 1, new_address()));
+  SpawnedPlan* running = nullptr;
+  std::vector<std::string> seen;
+  Plan plan;
+  plan.connect(plan.add(counting_source("source", 2)), 0, plan.add(function_actor("slow", 0, [&](const Firing&) {
+    running->check_progress(patience());
+    seen.push_back(cluster->busy().own().value_or(BusyRanks::Work{}).what);
+  })));
+  SpawnedPlan spawned({scheduled_runtime(1), {}}, fuse(plan), cluster);
+  running = &spawned;
+  for (int run = 0; run < 2; ++run) {
+    spawned.start({});
+    spawned.wait();
+    CHECK_FALSE(cluster->busy().own());
+  }
+  CHECK(seen == std::vector<std::string>(4, "'slow'"));
 }

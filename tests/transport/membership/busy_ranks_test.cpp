@@ -1,5 +1,7 @@
 #include "troupe/transport/membership/busy_ranks.hpp"
 
+#include <thread>
+
 #include "troupe/tests/catch.hpp"
 
 using namespace troupe;
@@ -27,8 +29,8 @@ TEST_CASE("all ranks learn the rank that has been busy for longest, until it is 
     beat(zero, 0, first);
     beat(zero, 0, second);
   };
-  CHECK_FALSE(first.set(since(std::chrono::seconds(100), "on_step")));
-  second.set(since(std::chrono::seconds(50), "on_epoch"));
+  CHECK_FALSE(first.set_callback(since(std::chrono::seconds(100), "on_step")));
+  second.set_callback(since(std::chrono::seconds(50), "on_epoch"));
   beat_all();
   for (const auto* ranks : {&zero, &first, &second}) {
     const auto longest = ranks->longest();
@@ -37,11 +39,11 @@ TEST_CASE("all ranks learn the rank that has been busy for longest, until it is 
     CHECK(longest->what == "on_step");
     CHECK(longest->time >= std::chrono::seconds(100));
   }
-  CHECK(first.set(std::nullopt)->what == "on_step");
+  CHECK(first.set_callback(std::nullopt)->what == "on_step");
   beat_all();
   beat_all();
   for (const auto* ranks : {&zero, &first, &second}) CHECK(ranks->longest()->rank == 2);
-  second.set(std::nullopt);
+  second.set_callback(std::nullopt);
   beat_all();
   beat_all();
   for (const auto* ranks : {&zero, &first, &second}) CHECK_FALSE(ranks->longest());
@@ -49,11 +51,46 @@ TEST_CASE("all ranks learn the rank that has been busy for longest, until it is 
 
 TEST_CASE("a rank that is busy for a moment is not reported, nor one that is lost") {
   BusyRanks zero(0), first(1);
-  zero.set(since(std::chrono::seconds(0), "on_step"));
+  zero.set_callback(since(std::chrono::seconds(0), "on_step"));
   CHECK_FALSE(zero.longest());
-  first.set(since(std::chrono::seconds(9), "on_step"));
+  first.set_callback(since(std::chrono::seconds(9), "on_step"));
   beat(first, 1, zero);
   CHECK(zero.longest());
   zero.forget(1);
   CHECK_FALSE(zero.longest());
+}
+
+TEST_CASE("a callback that lasts comes before the tasks of its rank, and a task before a short callback") {
+  BusyRanks ranks(0);
+  int plan = 0;
+  ranks.set_task(&plan, since(std::chrono::seconds(100), "'conductor0'"));
+  ranks.set_callback(since(std::chrono::seconds(0), "on_step"));
+  CHECK(ranks.longest()->what == "'conductor0'");
+  ranks.set_callback(since(std::chrono::seconds(9), "on_step"));
+  CHECK(ranks.longest()->what == "on_step");
+  ranks.set_callback(std::nullopt);
+  CHECK(ranks.longest()->what == "'conductor0'");
+  ranks.set_task(&plan, std::nullopt);
+  CHECK_FALSE(ranks.longest());
+}
+
+TEST_CASE("a callback that waits for other ranks is not busy, and its time begins anew after the wait") {
+  BusyRanks ranks(0);
+  ranks.set_callback(since(std::chrono::seconds(100), "on_epoch"));
+  {
+    const BusyScope waiting(ranks, std::nullopt);
+    CHECK_FALSE(ranks.own());
+    const BusyScope callback(ranks, "on_step");
+    CHECK(ranks.own()->what == "on_step");
+  }
+  REQUIRE(ranks.own());
+  CHECK(ranks.own()->what == "on_epoch");
+  CHECK(BusyRanks::Clock::now() - ranks.own()->since < std::chrono::seconds(100));
+}
+
+TEST_CASE("a thread that waits leaves the callback of another thread busy") {
+  BusyRanks ranks(0);
+  ranks.set_callback(since(std::chrono::seconds(100), "on_epoch"));
+  std::thread([&] { const BusyScope waiting(ranks, std::nullopt); }).join();
+  CHECK(ranks.longest()->what == "on_epoch");
 }
