@@ -156,10 +156,7 @@ class LinkedCommunicator final : public Communicator {
     state_->notify();
   }
 
-  void leave(FailurePtr failure) override {
-    state_->leave(failure);
-    state_->notify();
-  }
+  void leave(FailurePtr failure) override { state_->leave(failure); }
 
  private:
   std::shared_ptr<RankState> state_;

@@ -71,7 +71,7 @@ void RankState::receive() {
 
 void RankState::check(std::int64_t number) const {
   for (const auto& departure : departures_)
-    if (departure.failure && number >= departure.number) throw Aborted(departure.failure);
+    if (departure.failure && number >= departure.number) throw Departed(departure.failure);
 }
 
 void RankState::check_next() {
@@ -98,7 +98,7 @@ std::optional<Tensor> RankState::take(const Receive& request) {
   const auto held = lock();
   receive();
   auto tensor = inboxes_[request.from].take(request.number);
-  if (!tensor && departures_[request.from].failure) throw Aborted(departures_[request.from].failure);
+  if (!tensor && departures_[request.from].failure) throw Departed(departures_[request.from].failure);
   if (!tensor && request.from != rank_) expect_alive(request.from);
   return tensor;
 }

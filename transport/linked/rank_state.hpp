@@ -71,11 +71,11 @@ class RankState {
   void receive();
   /// Throws Aborted if the group was given up: see abort().
   void check() const { abort_.check(); }
-  /// Throws Aborted if a rank has left the group before it began collective `number`, which then cannot complete. Does
+  /// Throws Departed if a rank has left the group before it began collective `number`, which then cannot complete. Does
   /// not take frames from the links.
   void check(std::int64_t number) const;
-  /// Throws Aborted if the next collective of this rank cannot begin: the group was given up, or a rank has left before
-  /// this collective. Locks mutex_, so the caller must not hold lock(). Any thread.
+  /// Throws Aborted if the group was given up, and Departed if a rank has left before the next collective of this rank.
+  /// Locks mutex_, so the caller must not hold lock(). Any thread.
   void check_next();
 
   Arrived& arrived(std::int64_t number);
