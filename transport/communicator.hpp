@@ -123,8 +123,8 @@ class Communicator {
   /// when its caller aborts it or its limit passes. Only the first call has an effect. May be called on any thread.
   virtual void abort(FailurePtr failure) = 0;
   /// Declares that the ranks of this process begin no further collective. Collectives that these ranks have begun can
-  /// still complete; later ones fail on all ranks with `failure`. The default calls abort(), which fails the earlier
-  /// ones, too.
+  /// still complete, if these ranks go on to advance them; later ones fail on all ranks with Aborted that carries
+  /// `failure`; on the host it is Departed. The default calls abort(), which fails the earlier ones, too.
   virtual void leave(FailurePtr failure) { abort(std::move(failure)); }
 
   /// Returns the reason why a group of devices has ended, or null if it has not. Always null for a group on the host.

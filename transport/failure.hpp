@@ -65,7 +65,7 @@ FailurePtr root_failure(const Failure& origin);
 FailurePtr failure_of_process(int process, std::string text, FailurePtr cause = nullptr);
 
 /// Thrown by collectives of a group that has ended. Carries the failure that ended the group.
-class Aborted final : public Error {
+class Aborted : public Error {
  public:
   /// `failure` must not be null.
   explicit Aborted(FailurePtr failure);
@@ -74,6 +74,13 @@ class Aborted final : public Error {
 
  private:
   FailurePtr failure_;
+};
+
+/// Thrown by collectives that a rank did not begin before it left the group. Earlier collectives of the group can still
+/// complete.
+class Departed final : public Aborted {
+ public:
+  using Aborted::Aborted;
 };
 
 /// Encodes a failure with the chain of its causes, to be sent over a link. The result has at most about 64 KiB: names

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x50525454;  // "TTRP"
 constexpr std::uint16_t kVersion = 1;
-constexpr auto kLastType = FrameType::collective_abort;
+constexpr auto kLastType = FrameType::collective_leave;
 constexpr auto kLastDType = DType::bfloat16;
 constexpr std::size_t kChecksumAt = kFrameHeaderBytes - sizeof(std::uint64_t);
 
@@ -54,8 +54,8 @@ void check_type(FrameType type, const TensorInfo& payload) {
   if ((type == FrameType::credit_returned || type == FrameType::data_ended || type == FrameType::collective_ready) &&
       has_payload)
     refuse("its type has no payload, but one is announced");
-  const bool bytes =
-      type == FrameType::control || type == FrameType::failure_ready || type == FrameType::collective_abort;
+  const bool bytes = type == FrameType::control || type == FrameType::failure_ready ||
+                     type == FrameType::collective_abort || type == FrameType::collective_leave;
   if (bytes && (payload.dtype != DType::uint8 || payload.shape.rank() != 1))
     refuse("its type carries bytes, not " + to_string(payload));
 }

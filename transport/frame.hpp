@@ -25,6 +25,7 @@ enum class FrameType : std::uint8_t {
   collective_part,   ///< elements that one rank sends to another in a collective
   collective_send,   ///< a tensor that one rank sends to another outside of collectives
   collective_abort,  ///< the failure that ends all collectives of the group
+  collective_leave,  ///< the failure of the collectives that the sender does not begin
 };
 
 /// The fields of a frame besides its payload. Their meaning depends on the type of the frame; unused fields are 0.

@@ -104,7 +104,8 @@ Seeds collective_seeds() {
           {"scatter", byte(5) + part(scatter, 16, 8, 1, linked::inputs)},
           {"receive", byte(4) + message({{FrameType::collective_send}, Tensor(Shape{8}, DType::float32)})},
           {"ready", byte(4) + ready},
-          {"abort", byte(0) + message({{FrameType::collective_abort}, failure_payload(some_failure())})}};
+          {"abort", byte(0) + message({{FrameType::collective_abort}, failure_payload(some_failure())})},
+          {"leave", byte(0) + message({{FrameType::collective_leave}, failure_payload(some_failure())})}};
 }
 
 Recording recorded() {

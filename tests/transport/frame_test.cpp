@@ -44,6 +44,7 @@ TEST_CASE("the header of a frame of every type is decoded to what was encoded, a
       {{FrameType::collective_part, 0, 1}, Tensor(Shape{4}, DType::float32)},
       {{FrameType::collective_send}, Tensor::scalar(1.0F)},
       {{FrameType::collective_abort}, failure},
+      {{.type = FrameType::collective_leave, .step = 7}, failure},
   };
   for (const auto& frame : frames) {
     const auto decoded = decode(encode_header(frame));

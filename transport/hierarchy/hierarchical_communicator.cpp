@@ -1,6 +1,8 @@
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 
 #include <atomic>
+#include <utility>
+#include <vector>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
@@ -12,6 +14,7 @@ namespace troupe {
 
 namespace {
 
+using hierarchy::LeaveStages;
 using hierarchy::StagedWork;
 using hierarchy::StageQueue;
 using hierarchy::Stages;
@@ -24,7 +27,10 @@ void expect_end(const std::shared_ptr<Communicator>& communicator, bool needed, 
 
 class HierarchicalCommunicator final : public Communicator {
  public:
-  explicit HierarchicalCommunicator(Hierarchy parts) : parts_(std::move(parts)), layout_(parts_.machine_of) {
+  explicit HierarchicalCommunicator(Hierarchy parts)
+      : parts_(std::move(parts)),
+        layout_(parts_.machine_of),
+        queue_(std::make_shared<StageQueue>(leave_stages(parts_))) {
     if (!parts_.all) throw Error("communicator", "a hierarchy needs a communicator of all ranks");
     expect_end(parts_.all, true, rank(), layout_.ranks(), "all");
     const int outer = layout_.outer(rank()), inner = layout_.inner(rank());
@@ -53,8 +59,19 @@ class HierarchicalCommunicator final : public Communicator {
   }
 
   void abort(FailurePtr failure) override { abort_all(parts_, *queue_, failure); }
+  void leave(FailurePtr failure) override { queue_->leave(failure); }
 
  private:
+  static LeaveStages leave_stages(const Hierarchy& parts) {
+    const auto leave = [](std::vector<std::shared_ptr<Communicator>> communicators) {
+      return [communicators = std::move(communicators)](const FailurePtr& failure) {
+        for (const auto& communicator : communicators)
+          if (communicator) communicator->leave(failure);
+      };
+    };
+    return {leave({parts.inside}), leave({parts.all, parts.across}), leave({parts.spread})};
+  }
+
   static void abort_all(const Hierarchy& parts, StageQueue& queue, const FailurePtr& failure) {
     queue.fail(failure);
     for (const auto& part : {parts.all, parts.inside, parts.spread, parts.across})
@@ -104,7 +121,7 @@ class HierarchicalCommunicator final : public Communicator {
   const Hierarchy parts_;
   const hierarchy::Layout layout_;       // the distribution of the ranks over machines
   std::atomic<std::int64_t> number_{0};  // the number of the next collective
-  std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
+  std::shared_ptr<StageQueue> queue_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "troupe/transport/hierarchy/stage_queue.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace troupe::hierarchy {
@@ -8,30 +9,41 @@ namespace troupe::hierarchy {
 std::shared_ptr<StagedCollective> StageQueue::add(Stages stages, std::size_t ranks) {
   std::lock_guard lock(mutex_);
   abort_.check();
-  const auto listeners = std::make_shared<ProgressListeners>(ranks);
-  auto added = std::make_shared<StagedCollective>(
-      StagedCollective{next_number_++, std::move(stages), listeners, [listeners] { listeners->notify(); }});
-  begin_stage(*added);
+  auto added = make(std::move(stages), ranks);
+  try {
+    begin_stage(*added);
+  } catch (const Departed& departed) {
+    leave_rest(*added, departed.failure());
+  }
   pending_.push_back(added);
   return added;
 }
 
+std::shared_ptr<StagedCollective> StageQueue::make(Stages stages, std::size_t ranks) {
+  const auto listeners = std::make_shared<ProgressListeners>(ranks);
+  return std::make_shared<StagedCollective>(
+      StagedCollective{next_number_++, std::move(stages), listeners, [listeners] { listeners->notify(); }});
+}
+
 bool StageQueue::advance(const StagedCollective& collective) {
-  std::vector<ProgressListener> completed;
+  std::vector<ProgressListener> over;
   bool is_complete = false;
+  FailurePtr failure;
   {
     std::lock_guard lock(mutex_);
     abort_.check();
     for (const auto& pending : pending_) advance_one(*pending);
     std::erase_if(pending_, [&](const auto& pending) {
-      if (pending->complete()) completed.push_back(pending->on_progress);
+      if (pending->over() && !std::exchange(pending->told, true)) over.push_back(pending->on_progress);
       return pending->complete();
     });
     is_complete = collective.complete();
+    failure = collective.failure;
   }
-  // The stages of the completed collectives are over and call no listener any more, so the ranks that wait for these
-  // collectives are notified here. Other ranks than the caller may wait for the caller's collective, too.
-  for (const auto& listener : completed) listener();
+  // The stages of these collectives are over and call no listener any more, so the ranks that wait for the collectives
+  // are notified here. Other ranks than the caller may wait for the caller's collective, too.
+  for (const auto& listener : over) listener();
+  if (failure) throw Departed(failure);
   return is_complete;
 }
 
@@ -45,12 +57,27 @@ void StageQueue::fail(const FailurePtr& failure) {
   for (const auto& listener : waiting) listener();
 }
 
+void StageQueue::leave(const FailurePtr& failure) {
+  std::lock_guard lock(mutex_);
+  if (abort_.is_set()) return;
+  const auto leaving = make({}, 0);
+  leaving->failure = failure;
+  begin_stage(*leaving);
+  if (!leaving->complete()) pending_.push_back(leaving);
+}
+
 /// Begins the next stage in which this process has a part, if all earlier collectives have begun or skipped that stage.
-/// Skips stages without a part of this process.
+/// Skips stages without a part of this process. If the collective has failed, leaves the communicators of every stage
+/// instead.
 void StageQueue::begin_stage(StagedCollective& collective) {
-  auto& [number, stages, listeners, on_progress, stage, current] = collective;
+  auto& [number, stages, listeners, on_progress, stage, current, failure, told] = collective;
   while (!current && stage < kStages && turns_[stage] == number) {
     ++turns_[stage];
+    if (failure) {
+      if (leave_stages_[stage]) leave_stages_[stage](failure);
+      ++stage;
+      continue;
+    }
     if (!stages[stage]) {
       ++stage;
       continue;
@@ -62,12 +89,25 @@ void StageQueue::begin_stage(StagedCollective& collective) {
   }
 }
 
-void StageQueue::advance_one(StagedCollective& collective) {
+/// Fails a collective whose current stage has thrown Departed, and drops the handles of the caller's tensors.
+void StageQueue::leave_rest(StagedCollective& collective, const FailurePtr& failure) {
+  collective.failure = failure;
+  collective.current = nullptr;
+  collective.stages = {};
+  ++collective.stage;
   begin_stage(collective);
-  while (collective.current && collective.current->advance()) {
-    collective.current = nullptr;
-    ++collective.stage;
+}
+
+void StageQueue::advance_one(StagedCollective& collective) {
+  try {
     begin_stage(collective);
+    while (collective.current && collective.current->advance()) {
+      collective.current = nullptr;
+      ++collective.stage;
+      begin_stage(collective);
+    }
+  } catch (const Departed& departed) {
+    leave_rest(collective, departed.failure());
   }
   // The functions in `stages` hold the caller's tensors. The caller may check that no handle is left when the
   // collective is complete.
@@ -76,8 +116,8 @@ void StageQueue::advance_one(StagedCollective& collective) {
 
 bool StageQueue::remove(const StagedCollective& collective) {
   std::lock_guard lock(mutex_);
-  std::erase_if(pending_, [&](const auto& pending) { return pending.get() == &collective; });
-  return collective.complete();
+  if (!collective.failure) std::erase_if(pending_, [&](const auto& pending) { return pending.get() == &collective; });
+  return collective.over();
 }
 
 void StageQueue::drop_stage(StagedCollective& collective) {
@@ -87,7 +127,7 @@ void StageQueue::drop_stage(StagedCollective& collective) {
 
 std::string StageQueue::waits_for(const StagedCollective& collective) const {
   std::lock_guard lock(mutex_);
-  if (collective.complete()) return "nothing";
+  if (collective.over()) return "nothing";
   if (collective.current) return collective.current->waits_for();
   return "the collective before has not begun stage " + std::to_string(collective.stage + 1);
 }
@@ -96,6 +136,8 @@ template <class Function>
 auto StagedWork::or_give_up(Function function) {
   try {
     return function();
+  } catch (const Departed&) {
+    throw;
   } catch (...) {
     give_up_(failure_now());
     throw;

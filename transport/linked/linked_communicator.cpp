@@ -129,7 +129,7 @@ class LinkedCommunicator final : public Communicator {
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     const auto& part = only_part(parts);
     const auto signature = signature_of(kind, part.input, part.output, rank(), size(), root);
-    state_->check();
+    state_->check_next();
     if (ring_ && kind == CollectiveKind::all_reduce && part.input.bytes() > kSmallBytes)
       return linked::begin_ring(state_, signature, part.input);
     return linked::begin_linked(state_, signature, steps_of(signature, part, rank(), size()));
@@ -155,6 +155,8 @@ class LinkedCommunicator final : public Communicator {
     state_->abort(failure);
     state_->notify();
   }
+
+  void leave(FailurePtr failure) override { state_->leave(failure); }
 
  private:
   std::shared_ptr<RankState> state_;

@@ -25,8 +25,8 @@ struct Steps {
 };
 
 /// Begins a collective in which every rank sends a part, which may be empty, to every other rank. Throws Aborted if
-/// another rank is known to have begun another collective with the same number, or if the group was given up, which
-/// means that RankState::abort() has ended it.
+/// another rank is known to have begun another collective with the same number or to have left before this number, or
+/// if the group was given up, which means that RankState::abort() has ended it.
 std::shared_ptr<Work> begin_linked(std::shared_ptr<RankState> state, const CallSignature& signature, Steps steps);
 
 /// Begins an all_reduce in which slices go round the ring of N ranks: in step s, from 0 on, rank r sends slice r - s to

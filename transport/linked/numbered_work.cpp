@@ -33,6 +33,7 @@ void NumberedWork::begin() {
   number_ = state_->next_number();
   begin_steps();
   state_->receive();
+  state_->check(number_);
   state_->expect_agreement(number_, signature_);
 }
 
@@ -45,6 +46,7 @@ bool NumberedWork::advance(std::size_t /*local*/) {
   const auto lock = state_->lock();
   try {
     state_->receive();
+    state_->check(number_);
     state_->expect_agreement(number_, signature_);
     if (!advance_steps()) return false;
     done_ = true;

@@ -21,8 +21,8 @@ class NumberedWork : public HostWork {
   ~NumberedWork() override;
 
   /// Gives the collective the next number, and sends all frames that can be sent at once. Throws Aborted if another
-  /// rank is known to have begun another collective with this number, or if the group was given up, which means that
-  /// RankState::abort() has ended it.
+  /// rank is known to have begun another collective with this number or to have left before this number, or if the
+  /// group was given up, which means that RankState::abort() has ended it.
   void begin();
 
   bool advance(std::size_t local) final;

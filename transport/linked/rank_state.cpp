@@ -39,7 +39,7 @@ Arrived::Arrived(int ranks) : ready(static_cast<std::size_t>(ranks)) {
 }
 
 RankState::RankState(int rank, std::vector<std::shared_ptr<Link>> links)
-    : rank_(rank), links_(std::move(links)), inboxes_(links_.size()) {
+    : rank_(rank), links_(std::move(links)), inboxes_(links_.size()), departures_(links_.size()) {
   for (int distance = 1; distance < ranks(); ++distance) others_.push_back((rank + distance) % ranks());
 }
 
@@ -69,6 +69,17 @@ void RankState::receive() {
   check();
 }
 
+void RankState::check(std::int64_t number) const {
+  for (const auto& departure : departures_)
+    if (departure.failure && number >= departure.number) throw Departed(departure.failure);
+}
+
+void RankState::check_next() {
+  check();
+  const auto held = lock();
+  check(next_number_);
+}
+
 Arrived& RankState::arrived(std::int64_t number) {
   return arrived_.try_emplace(number, ranks()).first->second;
 }
@@ -87,6 +98,7 @@ std::optional<Tensor> RankState::take(const Receive& request) {
   const auto held = lock();
   receive();
   auto tensor = inboxes_[request.from].take(request.number);
+  if (!tensor && departures_[request.from].failure) throw Departed(departures_[request.from].failure);
   if (!tensor && request.from != rank_) expect_alive(request.from);
   return tensor;
 }
@@ -111,6 +123,15 @@ void RankState::abort(const FailurePtr& failure) {
     if (link) link->send(frame);
 }
 
+void RankState::leave(const FailurePtr& failure) {
+  const auto held = lock();
+  if (departures_[rank_].failure) return;
+  departures_[rank_] = {next_number_, failure};
+  const Frame frame{{.type = FrameType::collective_leave, .step = next_number_}, failure_payload(*failure)};
+  for (const auto& link : links_)
+    if (link) link->send(frame);
+}
+
 void RankState::give_up(const FailurePtr& failure) {
   abort(failure);
   check();
@@ -129,6 +150,8 @@ void RankState::take(int from, IncomingFrame frame) {
       return take_part(from, std::move(frame));
     case FrameType::collective_ready:
       return take_ready(from, frame.header);
+    case FrameType::collective_leave:
+      return take_leave(from, frame);
     default:
       give_up(bad_peer(from, "a frame that is no part of a collective"));
   }
@@ -161,6 +184,12 @@ void RankState::take_part(int from, IncomingFrame frame) {
 void RankState::take_ready(int from, const FrameHeader& header) {
   check_number(from, header);
   arrived(header.step).ready[from] = header;
+}
+
+void RankState::take_leave(int from, const IncomingFrame& frame) {
+  if (frame.header.step < 0 || departures_[from].failure)
+    give_up(bad_peer(from, "a departure that does not fit its collectives"));
+  departures_[from] = {frame.header.step, failure_of(frame.payload->tensor())};
 }
 
 void RankState::expect_agreement(std::int64_t number, const CallSignature& signature) {

@@ -71,6 +71,12 @@ class RankState {
   void receive();
   /// Throws Aborted if the group was given up: see abort().
   void check() const { abort_.check(); }
+  /// Throws Departed if a rank has left the group before it began collective `number`, which then cannot complete. Does
+  /// not take frames from the links.
+  void check(std::int64_t number) const;
+  /// Throws Aborted if the group was given up, and Departed if a rank has left before the next collective of this rank.
+  /// Locks mutex_, so the caller must not hold lock(). Any thread.
+  void check_next();
 
   Arrived& arrived(std::int64_t number);
   /// Drops the frames and the listener of a collective.
@@ -94,13 +100,25 @@ class RankState {
   /// Gives the group up on all ranks: every work of the group then throws Aborted. Keeps the failure, and sends it to
   /// the other ranks. Does nothing after the first failure. Any thread.
   void abort(const FailurePtr& failure);
+  /// Declares that this rank begins no further collective: collectives that it has not begun, and receives of tensors
+  /// that it has not sent, fail with `failure` on all ranks. The rank must still advance the works that it has begun.
+  /// Sends the number of the first such collective to the other ranks. Does nothing after the first call. Locks mutex_,
+  /// so the caller must not hold lock(). Any thread.
+  void leave(const FailurePtr& failure);
   /// Calls abort(), and throws Aborted with the first failure. Any thread.
   [[noreturn]] void give_up(const FailurePtr& failure);
 
  private:
+  /// The first collective that a rank that has left does not begin, and the reason; null while it has not left.
+  struct Departure {
+    std::int64_t number = 0;
+    FailurePtr failure;
+  };
+
   void take(int from, IncomingFrame frame);
   void take_part(int from, IncomingFrame frame);
   void take_ready(int from, const FrameHeader& header);
+  void take_leave(int from, const IncomingFrame& frame);
   void check_number(int from, const FrameHeader& header);
   /// Returns the key of the listener of a receive. It is negative, because the keys of collectives are their numbers.
   std::int64_t key_of(const Receive& request) const { return -1 - (request.number * ranks() + request.from); }
@@ -111,7 +129,8 @@ class RankState {
   Abort abort_;
   std::int64_t next_number_ = 0;
   std::map<std::int64_t, Arrived> arrived_;
-  std::vector<Inbox> inboxes_;  // by sender
+  std::vector<Inbox> inboxes_;         // by sender
+  std::vector<Departure> departures_;  // by rank
   std::mutex mutex_;
   std::mutex listeners_mutex_;
   std::map<std::int64_t, ProgressListener> listeners_;

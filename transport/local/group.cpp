@@ -58,7 +58,7 @@ std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& s
 
 void Group::check(std::int64_t number) const {
   abort_.check();
-  if (has_left(number)) left_.check();
+  if (has_left(number)) throw Departed(left_.failure());
 }
 
 void Group::complete(PendingCollective& pending) {
@@ -100,7 +100,7 @@ std::optional<Tensor> Group::take(const Receive& receive) {
   abort_.check();
   std::lock_guard lock(mutex_);
   auto sent = inboxes_[{receive.from, receive.to}].take(receive.number);
-  if (!sent && ranks_that_left_.contains(receive.from)) left_.check();
+  if (!sent && ranks_that_left_.contains(receive.from)) throw Departed(left_.failure());
   return sent;
 }
 
