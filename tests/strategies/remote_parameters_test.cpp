@@ -43,7 +43,7 @@ std::string shown(const Trainer& trainer) {
   return text;
 }
 
-/// What each of two processes shows before its first step, and after a fit.
+/// The values that each of two processes shows before its first step, and after a fit.
 struct Shown {
   std::string before, after;
   std::size_t arrays = 0;

@@ -56,8 +56,8 @@ class OrderedBatches final : public PortActor {
   std::int64_t batch_ = 0;
 };
 
-/// What two fits do that leave samples out: one of `first_steps` steps, then one of `epochs` epochs. The second fit is
-/// stopped after 20 runs. `Data` is a data set or a BatchSource.
+/// The numbers of two fits that leave samples out: one of `first_steps` steps, then one of `epochs` epochs. The second
+/// fit is stopped after 20 runs. `Data` is a data set or a BatchSource.
 template <class Data>
 std::vector<std::int64_t> passed_by_fits(const Data& data, const std::atomic<int>& runs, std::int64_t first_steps,
                                          std::int64_t epochs) {
