@@ -38,10 +38,11 @@ class SecretFile {
   std::string path_;
 };
 
-/// A job on this machine, at which nothing listens. The process number in place of a port keeps the job apart from
-/// those of other tests.
+/// A job on this machine, at which nothing listens. Its port is no number, so that no killed job can have left a secret
+/// of the same name. The process number keeps it apart from the jobs of this test in other processes.
 Job job_of(int rank, const std::string& host = "127.0.0.1", const std::string& run_id = {}) {
-  return {.rank = rank, .world_size = 2, .rendezvous = host + ":" + std::to_string(getpid()), .run_id = run_id};
+  return {
+      .rank = rank, .world_size = 2, .rendezvous = host + ":test-" + std::to_string(getpid()) + "-", .run_id = run_id};
 }
 
 mode_t mode_of(const std::string& path) {
