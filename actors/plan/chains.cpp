@@ -1,6 +1,7 @@
 #include "troupe/actors/plan/chains.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -17,14 +18,30 @@ namespace {
 constexpr std::size_t kSmallBytes = std::size_t{128} << 10;
 constexpr std::int64_t kSmallMultiplyAdds = std::int64_t{256} << 10;
 
-bool is_small(const Plan& plan, const PlanActor& actor) {
-  if (!actor.task.call) return false;
+struct Cost {
+  std::size_t bytes = 0;  // the bytes of inputs and outputs
+  std::int64_t multiply_adds = 0;
+};
+
+Cost cost_of(const Plan& plan, const PlanActor& actor) {
+  Cost cost;
+  if (!actor.task.call) return cost;
   const auto call = with_rows(*actor.task.call, plan.max_rows);
-  std::size_t bytes = 0;
   for (const auto* infos : {&call.inputs, &call.outputs})
-    for (const auto& info : *infos) bytes += bytes_of(info, plan.max_rows);
-  return bytes <= kSmallBytes &&
-         (call.op->multiply_adds == nullptr || call.op->multiply_adds(call) <= kSmallMultiplyAdds);
+    for (const auto& info : *infos) cost.bytes += bytes_of(info, plan.max_rows);
+  if (call.op->multiply_adds != nullptr) cost.multiply_adds = call.op->multiply_adds(call);
+  return cost;
+}
+
+/// Returns the actors in the order of `dependencies`, but those for which no actor waits within a step, such as
+/// updates, come last, the largest of them first.
+std::vector<ActorId> largest_end_first(const Plan& plan, const Dependencies& dependencies) {
+  auto actors = dependencies.order();
+  const auto ends =
+      std::ranges::stable_partition(actors, [&](ActorId actor) { return !dependencies.followers()[actor].empty(); });
+  std::ranges::stable_sort(ends, std::greater<>(),
+                           [&](ActorId actor) { return cost_of(plan, plan.actors[actor]).bytes; });
+  return actors;
 }
 
 using Lists = std::vector<std::vector<ActorId>>;
@@ -67,10 +84,11 @@ class ChainCover {
   };
 
   /// Orders the actors topologically. Small actors come as early as possible, so that no actor of another chain waits
-  /// for a small actor that its own chain fires only after a large one.
+  /// for a small actor that its own chain fires only after a large one. Of several updates that
+  /// follow one actor, the largest comes first and continues the chain of the actor.
   void sort(const Dependencies& dependencies) {
     std::vector<int> position(plan_.actors.size(), 0);
-    for (int i = 0; const auto actor : dependencies.order()) position[actor] = i++;
+    for (int i = 0; const auto actor : largest_end_first(plan_, dependencies)) position[actor] = i++;
     grouping_.order = dependencies.order_by([&](ActorId actor) { return std::pair(!small_[actor], position[actor]); });
   }
 
@@ -122,6 +140,12 @@ class ChainCover {
 };
 
 }  // namespace
+
+bool is_small(const Plan& plan, const PlanActor& actor) {
+  if (!actor.task.call) return false;
+  const auto cost = cost_of(plan, actor);
+  return cost.bytes <= kSmallBytes && cost.multiply_adds <= kSmallMultiplyAdds;
+}
 
 bool can_contract(const PlanActor& actor) {
   const bool in_place =

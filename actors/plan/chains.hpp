@@ -19,18 +19,22 @@ struct Grouping {
 /// collective for the ranks of a process), an external actor (ActorRole::external) and an actor with PlanActor::alone.
 bool can_contract(const PlanActor& actor);
 
+/// True if the actor is a small op: one that takes no longer to run than to hand to another thread.
+bool is_small(const Plan& plan, const PlanActor& actor);
+
 /// Makes every actor a group of its own. The order is that of `dependencies`.
 Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies);
 
 /// Groups the ops of each replica on one place into chains, in which each op directly follows the op before, so that
 /// ops that could run at the same time lie in different chains. Op b directly follows op a if b depends on a and no
 /// other path of dependencies leads from a to b: if a second reader of a value also depends on the first reader, the
-/// value makes no fork. At a fork one branch continues the chain and the others begin chains of their own. An op joins
-/// a chain only if every op that it directly follows is in the chain or has fired before the chain's first op.
+/// value makes no fork. At a fork one branch continues the chain, and the others begin chains of their own; of ops for
+/// which no op waits within a step, the largest continues it. An op joins a chain only if every op that it directly
+/// follows is in the chain or has fired before the chain's first op.
 ///
-/// A small op takes no longer to run than to hand to another thread. A small op joins the chain of an op that it
-/// follows, even if another op of this chain could run at the same time. Actors for which can_contract() is false are
-/// groups of their own. Throws Error if the plan has more than Reachability::kMostActors actors.
+/// A small op (is_small()) joins the chain of an op that it follows, even if another op of this chain could run at the
+/// same time. Actors for which can_contract() is false are groups of their own. Throws Error if the plan has more than
+/// Reachability::kMostActors actors.
 Grouping chains(const Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include "troupe/actors/plan/chains.hpp"
 #include "troupe/actors/plan/liveness.hpp"
 #include "troupe/actors/plan/run_ahead.hpp"
+#include "troupe/actors/plan/share_executors.hpp"
 #include "troupe/actors/plan/share_memory.hpp"
 #include "troupe/actors/plan/share_streams.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -163,6 +164,7 @@ Plan in_grain(Plan plan, Grain grain) {
   contract(plan, dependencies, grouping_of(plan, dependencies, grain), grain == Grain::fused);
   widen_loops(plan);
   if (grain == Grain::fused) return plan;
+  if (grain == Grain::chains) share_executors(plan, dependencies);
   share_memory(plan, Dependencies(plan));
   share_streams(plan, dependencies);
   return plan;

@@ -26,7 +26,8 @@ Grain parse_grain(const std::string& name);
 /// - per_op: every actor is a segment. On the host every segment has its own executor, except that the conductors of a
 ///   process, which begin its collectives, share one.
 /// - chains: actors that directly follow each other are one segment, and branches are segments of their own, so that
-///   they run on several threads; a small op joins the chain of an op that it follows. See chains.hpp.
+///   they run on several threads; a small op joins the chain of an op that it follows. See chains.hpp. On the host,
+///   segments that never run at the same time share an executor; see share_executors.hpp.
 /// - fused: the actors of one replica on one place are one segment, or several if some of them wait for actors outside
 ///   the segment, or can_contract() (chains.hpp) is false. The segments of a place share an executor, except external
 ///   actors and actors with PlanActor::alone.

@@ -183,11 +183,11 @@ void SegmentActor::work() {
     else
       fire(segment);
     if (ready_.empty()) break;
-    // Each message that waits in the mailbox resumes work() once it is handled. After a firing of a source, which could
-    // go on forever, this actor sends itself Continue, so that other actors get the thread, unless the thread is this
-    // actor's own.
+    // Each message that waits in the mailbox resumes work() once it is handled. After a firing, this actor sends itself
+    // Continue, so that other actors, such as those to which the firing has sent tensors, get the thread, unless the
+    // thread is this actor's own.
     if (!mailbox().empty()) break;
-    if (setup_.busy_thread == nullptr && segment.is_source && !segment.firing.in_progress()) {
+    if (setup_.busy_thread == nullptr && !segment.firing.in_progress()) {
       if (!continuing_) tell(*this, this, Continue{});
       continuing_ = true;
       break;

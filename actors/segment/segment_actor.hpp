@@ -36,9 +36,10 @@ struct ExecutorSetup {
 };
 
 /// The executor: an actor that runs segments, each of which is a group of a plan's actors that fire together. In the
-/// grains per-op and chains it runs one segment on the host, all segments of a device, or all conductors of a process,
-/// which begin its collectives; in the grain fused it runs all segments of a place. A segment whose actor has
-/// PlanActor::alone has an executor of its own. The executor fires a segment when every input holds a tensor and every
+/// grain per-op it runs one segment on the host, all segments of a device, or all conductors of a process, which begin
+/// its collectives; in the grain chains it may run several segments on the host, of which one runs at a time (see
+/// share_executors.hpp); in the grain fused it runs all segments of a place. A segment whose actor has PlanActor::alone
+/// has an executor of its own. The executor fires a segment when every input holds a tensor and every
 /// output has a free slot. Between two tasks of a segment it turns to its other segments if one of them is ready, or if
 /// a message waits that may make one ready.
 class SegmentActor final : public Participant {

@@ -17,6 +17,9 @@ struct BatchSource;
 
 /// The program and the data for which a strategy makes a plan.
 struct PlanRequest {
+  /// The kind of the sinks' tasks that a Trainer adds to SpawnContext::tasks.
+  static constexpr const char* kSink = "metrics";
+
   const TrainingSpec& spec;
   const Dataset& data;
   std::uint64_t seed;
@@ -26,7 +29,7 @@ struct PlanRequest {
   /// `source` is the name of the data set in SpawnContext::sources, and `sink` the kind of the sink's task
   /// (PlanTask::kind). SpawnContext has the objects for which the names in a plan stand when the plan is spawned.
   std::string source = "data";
-  std::string sink = "metrics";
+  std::string sink = kSink;
   /// The actor that makes the batches in place of a data set, or null. If it is set, `data` has its fields but no
   /// samples.
   const BatchSource* batches = nullptr;

@@ -1,7 +1,9 @@
 #include "troupe/tests/plans/test_plans.hpp"
 
+#include <algorithm>
 #include <numeric>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 
 namespace troupe::testing {
@@ -58,6 +60,14 @@ Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std:
   }
   plan.connect(last, 0, plan.add(recording_sink("sink", record)), capacity);
   return plan;
+}
+
+const PlanSegment& segment_with(const Plan& plan, std::string_view actor) {
+  const auto found = std::ranges::find_if(plan.segments, [&](const PlanSegment& segment) {
+    return std::ranges::any_of(segment.actors, [&](ActorId id) { return plan.actors[id].name == actor; });
+  });
+  if (found == plan.segments.end()) throw Error("test", "no segment has an actor '" + std::string(actor) + "'");
+  return *found;
 }
 
 SpawnContext context_for(const Dataset& data) {

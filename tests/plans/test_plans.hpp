@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "troupe/actors/plan/grain.hpp"
@@ -41,6 +42,9 @@ std::vector<float> counted(std::int64_t first, std::int64_t count, float offset)
 
 /// source -> a chain of `length` actors that each add 1 -> sink.
 Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std::int32_t capacity = 1);
+
+/// The segment that has the actor with this name. Throws Error if there is none.
+const PlanSegment& segment_with(const Plan& plan, std::string_view actor);
 
 /// A context with the data and a sink for metrics that does nothing.
 SpawnContext context_for(const Dataset& data);

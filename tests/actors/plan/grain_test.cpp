@@ -20,13 +20,6 @@ Plan plan_of(const Strategy& strategy, const Dataset& data) {
   return strategy.training_plan({spec, data, 0, {names::kLoss}});
 }
 
-const PlanSegment& segment_with(const Plan& plan, std::string_view actor) {
-  return *std::find_if(plan.segments.begin(), plan.segments.end(), [&](const PlanSegment& segment) {
-    return std::any_of(segment.actors.begin(), segment.actors.end(),
-                       [&](ActorId id) { return plan.actors[id].name == actor; });
-  });
-}
-
 }  // namespace
 
 TEST_CASE("a whole step on one device is one segment") {

@@ -33,11 +33,6 @@ Plan fork(Device device, std::vector<float>& record) {
   return plan;
 }
 
-const PlanSegment& segment_of(const Plan& plan, std::string_view actor) {
-  return *std::ranges::find_if(
-      plan.segments, [&](const PlanSegment& segment) { return plan.actors[segment.actors.front()].name == actor; });
-}
-
 bool any_shares(const Plan& plan) {
   return std::ranges::any_of(plan.segments, [](const PlanSegment& segment) { return segment.stream != kNone; });
 }
@@ -54,23 +49,23 @@ Plan mirrored_per_op(const std::vector<Place>& places) {
 TEST_CASE("ops that follow each other share a stream, branches have streams of their own") {
   std::vector<float> record;
   const auto plan = split(fork(test_device(0), record));
-  const auto stream = [&](const char* actor) { return segment_of(plan, actor).stream; };
+  const auto stream = [&](const char* actor) { return segment_with(plan, actor).stream; };
   CHECK(stream("scale@0") == 0);
   CHECK(stream("scale_2@0") == 0);
   CHECK(stream("scale_3@0") == 0);
   CHECK(stream("scale_4@0") == kNone);
   CHECK(stream("add@0") == kNone);
   CHECK(stream("source") == kNone);
-  const auto first = segment_of(plan, "scale@0");
+  const auto first = segment_with(plan, "scale@0");
   for (const auto* actor : {"scale_2@0", "scale_3@0", "scale_4@0", "add@0"})
-    CHECK(segment_of(plan, actor).executor == first.executor);
+    CHECK(segment_with(plan, actor).executor == first.executor);
 }
 
 TEST_CASE("in the memory of the host there are no streams to share") {
   std::vector<float> record;
   const auto plan = split(fork({}, record));
   CHECK_FALSE(any_shares(plan));
-  CHECK(segment_of(plan, "scale@0").executor != segment_of(plan, "scale_2@0").executor);
+  CHECK(segment_with(plan, "scale@0").executor != segment_with(plan, "scale_2@0").executor);
 }
 
 TEST_CASE("what shares a stream lies on one place; sources and collectives do not") {

@@ -103,10 +103,7 @@ TEST_CASE("a fit that cannot recognize its data keeps its position") {
     if (fails && row == kSampleCount - 1) throw OutOfMemory("allocator", "out of memory");
     std::ranges::fill(to, 0.5F);
   };
-  const auto data = Dataset::of_rows(kSampleCount)
-                        .with_function<float>("features", {4, 3}, read)
-                        .with_field("labels", rows_without({}).array("labels"))
-                        .batch(kRowsOfBatch);
+  const auto data = rows_read_by(read);
   auto trainer = small_trainer(runtime, strategy);
   fails = true;
   CHECK_THROWS_WITH(trainer.fit(data, {.max_steps = 2}), Contains("[allocator] out of memory"));
@@ -138,11 +135,7 @@ TEST_CASE("a loss that is not finite ends the fit although a record that is load
     if (row == 33) throw std::runtime_error("record 33 is damaged");
     std::ranges::fill(to, row >= 16 && row < 24 ? std::nanf("") : 0.5F);
   };
-  const auto data = Dataset::of_rows(kSampleCount)
-                        .with_function<float>("features", {4, 3}, read)
-                        .with_field("labels", rows_without({}).array("labels"))
-                        .batch(kRowsOfBatch)
-                        .prefetch(3);
+  const auto data = rows_read_by(read).prefetch(3);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     auto runtime = scheduled_runtime(seed, 2);
     const OneDevice strategy;
@@ -163,10 +156,7 @@ TEST_CASE("a function of the data set that runs out of memory fails the fit, and
     if (row == 13) throw OutOfMemory("allocator", "out of memory");
     std::ranges::fill(to, 0.5F);
   };
-  const auto data = Dataset::of_rows(kSampleCount)
-                        .with_function<float>("features", {4, 3}, read)
-                        .with_field("labels", rows_without({}).array("labels"))
-                        .batch(kRowsOfBatch);
+  const auto data = rows_read_by(read);
   auto trainer = small_trainer(runtime, strategy);
   CHECK_THROWS_WITH(trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip}),
                     Contains("[allocator] out of memory"));

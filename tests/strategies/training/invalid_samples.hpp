@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/core/error.hpp"
@@ -57,6 +58,15 @@ inline void fit_again_and_again(Trainer& trainer, const Dataset& data, std::vect
   }
 }
 
+/// Samples whose features `read(row, to)` writes. The labels of the rows in `bad` are no class.
+template <class Read>
+Dataset rows_read_by(Read read, const std::set<std::int64_t>& bad = {}) {
+  return Dataset::of_rows(kSampleCount)
+      .with_function<float>("features", {4, 3}, std::move(read))
+      .with_field("labels", rows_without({}, bad).array("labels"))
+      .batch(kRowsOfBatch);
+}
+
 /// The small data set, whose function cannot read the features of the rows in `damaged`. The labels of the rows in
 /// `bad` are no class.
 inline Dataset damaged_rows(const std::set<std::int64_t>& damaged, const std::set<std::int64_t>& bad = {},
@@ -65,11 +75,7 @@ inline Dataset damaged_rows(const std::set<std::int64_t>& damaged, const std::se
     if (damaged.contains(row)) throw std::runtime_error("record " + std::to_string(row) + " is damaged");
     std::ranges::fill(to, 0.1F * static_cast<float>(row % 5));
   };
-  return Dataset::of_rows(kSampleCount)
-      .with_function<float>("features", {4, 3}, read)
-      .with_field("labels", rows_without({}, bad).array("labels"))
-      .batch(kRowsOfBatch)
-      .prefetch(prefetched);
+  return rows_read_by(read, bad).prefetch(prefetched);
 }
 
 /// The rows of the samples for which a fit has left out batches.

@@ -1,5 +1,6 @@
 // Fits of several processes on data with samples that cannot be used.
 
+#include <functional>
 #include <future>
 
 #include "troupe/strategies/multi_worker_mirrored.hpp"
@@ -9,6 +10,27 @@
 
 using namespace troupe;
 using namespace troupe::testing;
+
+namespace {
+
+/// The results of two processes, each with one replica, that leave out the batches of bad samples. The process `rank`
+/// trains on what `data_of` gives it.
+std::vector<FitResult> fit_in_two(const std::function<Dataset(int rank)>& data_of) {
+  const auto address = new_address();
+  std::vector<FitResult> results(2);
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 2});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    results[static_cast<std::size_t>(rank)] = trainer.fit(data_of(rank), {.on_invalid_sample = InvalidSamples::skip});
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  return results;
+}
+
+}  // namespace
 
 TEST_CASE("all processes leave out the batch of a sample that one of them cannot use") {
   const auto address = new_address();
@@ -40,19 +62,7 @@ TEST_CASE("all processes leave out the batch of a sample that one of them cannot
 }
 
 TEST_CASE("processes agree on data with a record that none of them can read") {
-  const auto address = new_address();
-  std::vector<FitResult> results(2);
-  const auto ends = on_processes(2, [&](int rank) {
-    const auto cluster = join_cluster(options_of(rank, 2, address));
-    Runtime runtime({.workers = 1, .cpu_devices = 2});
-    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
-    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
-    results[static_cast<std::size_t>(rank)] =
-        trainer.fit(damaged_rows({0}), {.on_invalid_sample = InvalidSamples::skip});
-    cluster->leave();
-  });
-  CHECK(ends == Ends(2));
-  for (const auto& result : results) {
+  for (const auto& result : fit_in_two([](int) { return damaged_rows({0}); })) {
     CHECK(result.steps == kSampleCount / kRowsOfBatch - 1);
     CHECK(skipped_rows(result) == std::vector<std::int64_t>{0});
   }
@@ -82,20 +92,10 @@ TEST_CASE("asynchronous servers in several processes pass each batch once around
 }
 
 TEST_CASE("the row of a record that cannot be read is unknown if each process has samples of its own") {
-  const auto address = new_address();
-  std::vector<FitResult> results(2);
-  const auto ends = on_processes(2, [&](int rank) {
-    const auto cluster = join_cluster(options_of(rank, 2, address));
-    Runtime runtime({.workers = 1, .cpu_devices = 2});
-    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
-    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
-    const auto data = damaged_rows(rank == 1 ? std::set<std::int64_t>{13} : std::set<std::int64_t>{});
-    results[static_cast<std::size_t>(rank)] =
-        trainer.fit(data.shard(DataSharding::file), {.on_invalid_sample = InvalidSamples::skip});
-    cluster->leave();
-  });
-  CHECK(ends == Ends(2));
-  for (const auto& result : results) {
+  const auto data_of = [](int rank) {
+    return damaged_rows(rank == 1 ? std::set<std::int64_t>{13} : std::set<std::int64_t>{}).shard(DataSharding::file);
+  };
+  for (const auto& result : fit_in_two(data_of)) {
     CHECK(result.skipped_batches == 1);
     CHECK(skipped_rows(result) == std::vector{InvalidSample::kUnknown});
   }
