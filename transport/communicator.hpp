@@ -124,15 +124,16 @@ class Communicator {
   virtual void abort(FailurePtr failure) = 0;
   /// Declares that the ranks of this process begin no further collective. Collectives that these ranks have begun can
   /// still complete, if these ranks go on to advance them; later ones fail on all ranks with Aborted that carries
-  /// `failure`; on the host it is Departed. The default calls abort(), which fails the earlier ones, too.
+  /// `failure`; on the host it is Departed. The default calls abort(), which fails the earlier ones, too. A group that
+  /// cannot tell the ranks of other processes fails as a whole: it calls the function of on_failed().
   virtual void leave(FailurePtr failure) { abort(std::move(failure)); }
 
   /// Returns the reason why a group of devices has ended, or null if it has not. Always null for a group on the host.
   virtual FailurePtr failure() { return nullptr; }
   /// Sets the function that is called, on a thread of the group, if a group of devices ends because of a limit or an
-  /// error, before streams that wait in a collective are released. abort() and leave() do not call the function. It
-  /// replaces the function that was set before, which is no longer called once on_failed() has returned. An empty
-  /// function unsets it. The function must not call on_failed().
+  /// error, before streams that wait in a collective are released. abort() does not call the function. It replaces the
+  /// function that was set before, which is no longer called once on_failed() has returned. An empty function unsets
+  /// it. The function must not call on_failed().
   virtual void on_failed(OnFailed /*callback*/) {}
 
  protected:

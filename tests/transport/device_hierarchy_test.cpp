@@ -181,7 +181,7 @@ TEST_CASE("an abort in one process ends the devices' collectives of all, with it
   std::atomic<int> aborted{0};
   on_processes(processes, [&](Communicator& group) {
     if (group.local().size() == 1) {
-      group.leave(std::make_shared<Failure>(Failure{.actor = "loss", .step = 3, .what = "[loss] not finite"}));
+      group.abort(std::make_shared<Failure>(Failure{.actor = "loss", .step = 3, .what = "[loss] not finite"}));
       return;
     }
     const auto parts = parts_of(group, DType::float32, 1000);
@@ -194,6 +194,37 @@ TEST_CASE("an abort in one process ends the devices' collectives of all, with it
   });
   CHECK(aborted == 1);
   CHECK(processes.groups[0]->failure() != nullptr);
+}
+
+TEST_CASE("a process that leaves ends the collectives of devices that it has not begun, and no earlier ones") {
+  const std::vector<int> layout{0, 0, 1};
+  const DelayedTestDevices late;
+  const auto processes = make_processes(layout, GENERATE(false, true));
+  const auto wanted = wanted_sum(layout, DType::float32, 1000);
+  std::atomic<int> departed{0};
+  on_processes(processes, [&](Communicator& group) {
+    const auto here = group.local().size();
+    std::vector<std::vector<Part>> parts;
+    std::vector<std::shared_ptr<Work>> begun;
+    for (int i = 0; i < 3; ++i) {
+      parts.push_back(parts_of(group, DType::float32, 1000));
+      begun.push_back(group.all_reduce(parts.back()));
+    }
+    if (here == 1) group.leave(std::make_shared<Failure>(Failure{.actor = "loss", .what = "[loss] not finite"}));
+    for (int i = 0; i < 3; ++i) {
+      wait_for(*begun[static_cast<std::size_t>(i)], here);
+      for (const auto& part : parts[static_cast<std::size_t>(i)])
+        expect(bytes_of(part.input) == wanted, "a sum before the departure is wrong");
+    }
+    for (int i = 0; i < 2; ++i) try {
+        wait_for(*group.all_reduce(parts_of(group, DType::float32, 1000)), here);
+      } catch (const Departed& error) {
+        expect(error.failure()->what == "[loss] not finite", error.what());
+        ++departed;
+      }
+  });
+  CHECK(departed == 4);
+  for (const auto& group : processes.groups) CHECK(group->failure() == nullptr);
 }
 
 namespace {

@@ -7,9 +7,21 @@
 #include <thread>
 
 #include "troupe/ops/core/random.hpp"
+#include "troupe/tests/plans/forwarding_communicator.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 
 namespace troupe::testing {
+
+namespace {
+
+/// Like a communicator over MPI: what its ranks have begun does not end when a rank leaves.
+class NeverLeft final : public ForwardingCommunicator {
+ public:
+  using ForwardingCommunicator::ForwardingCommunicator;
+  void leave(FailurePtr /*failure*/) override {}
+};
+
+}  // namespace
 
 const std::vector<GroupKind>& group_kinds() {
   static const std::vector<GroupKind> kinds{
@@ -19,7 +31,8 @@ const std::vector<GroupKind>& group_kinds() {
       {"zeromq in place", [](int ranks) { return make_zeromq_group(ranks, true); }},
       {"ring", [](int ranks) { return make_linked_group(ranks, {}, make_ring_communicator); }, false},
       {"ring over zeromq", [](int ranks) { return make_zeromq_group(ranks, true, make_ring_communicator); }, false},
-      {"hierarchy", make_hierarchical_group, false}};
+      {"hierarchy", [](int ranks) { return make_hierarchical_group(ranks); }, false},
+      {"hierarchy with an entry", [](int ranks) { return make_hierarchical_group(ranks, true); }, false}};
   return kinds;
 }
 
@@ -37,9 +50,11 @@ Group make_linked_group(int ranks, LinkFaults faults, const JoinRanks& join) {
   return group;
 }
 
-Group make_hierarchical_group(int ranks) {
+Group make_hierarchical_group(int ranks, bool with_entry) {
   const auto all = make_linked_group(ranks);
-  const auto across = make_linked_group((ranks + 1) / 2);
+  const int machines = (ranks + 1) / 2;
+  const auto across = make_linked_group(machines);
+  const auto entry = with_entry ? make_linked_group(machines) : Group(static_cast<std::size_t>(machines));
   Group group;
   for (int first = 0; first < ranks; first += 2) {
     const int here = std::min(2, ranks - first);
@@ -48,7 +63,10 @@ Group make_hierarchical_group(int ranks) {
       Hierarchy parts{.all = all[first + inner]};
       for (int rank = 0; rank < ranks; ++rank) parts.machine_of.push_back(rank / 2);
       if (here > 1) std::tie(parts.inside, parts.spread) = std::tie(inside[inner], spread[inner]);
-      if (inner == 0) parts.across = across[first / 2];
+      if (inner == 0) {
+        parts.across = with_entry ? std::make_shared<NeverLeft>(across[first / 2]) : across[first / 2];
+        parts.entry = entry[first / 2];
+      }
       group.push_back(make_hierarchical_communicator(std::move(parts)));
     }
   }

@@ -31,8 +31,8 @@ using JoinRanks = std::function<std::shared_ptr<Communicator>(int rank, std::vec
 /// Ranks joined by in-memory links, of which the one between ranks 0 and 1 has faults.
 Group make_linked_group(int ranks, LinkFaults faults = {}, const JoinRanks& join = make_linked_communicator);
 
-/// Ranks on machines of two.
-Group make_hierarchical_group(int ranks);
+/// Ranks on machines of two. `with_entry`: no rank can leave Hierarchy::across, but Hierarchy::entry.
+Group make_hierarchical_group(int ranks, bool with_entry = false);
 
 /// Endpoints within this process that know each other by their number.
 std::vector<std::shared_ptr<Endpoint>> make_endpoints(int count, const EndpointOptions& options = {});

@@ -48,15 +48,15 @@ TEST_CASE("collectives begin each stage in their order, and the owner of one tha
   Watched first(queue), second(queue);
   CHECK(first.begun == 1);
   CHECK(second.begun == 1);
-  second.complete({0, 1, 2});
+  second.complete({0, 1, 2, 3});
   CHECK_FALSE(queue.advance(*second.collective));
   // The first has not begun its second stage.
   CHECK(second.begun == 1);
   CHECK(queue.waits_for(*second.collective) == "the collective before has not begun stage 2");
-  first.complete({0, 1});
+  first.complete({0, 1, 2});
   CHECK_FALSE(queue.advance(*first.collective));
-  CHECK(first.begun == 3);
-  CHECK(second.begun == 3);
+  CHECK(first.begun == 4);
+  CHECK(second.begun == 4);
   CHECK(second.told == 1);
   CHECK(queue.advance(*second.collective));
   CHECK(first.told == 0);
@@ -65,7 +65,7 @@ TEST_CASE("collectives begin each stage in their order, and the owner of one tha
 TEST_CASE("the look that completes a collective tells all its owners, for its stages tell no one any more") {
   StageQueue queue;
   Watched shared(queue);
-  shared.complete({0, 1, 2});
+  shared.complete({0, 1, 2, 3});
   CHECK(queue.advance(*shared.collective));
   CHECK(shared.told == 1);
   CHECK(queue.advance(*shared.collective));

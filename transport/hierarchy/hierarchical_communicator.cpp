@@ -38,6 +38,7 @@ class HierarchicalCommunicator final : public Communicator {
     expect_end(parts_.inside, neighbors > 1, inner, neighbors, "inside");
     expect_end(parts_.spread, neighbors > 1, inner, neighbors, "spread");
     expect_end(parts_.across, inner == 0, outer, layout_.outer_count(), "across");
+    if (parts_.entry) expect_end(parts_.entry, inner == 0, outer, layout_.outer_count(), "entry");
   }
 
   int size() const override { return parts_.all->size(); }
@@ -69,12 +70,17 @@ class HierarchicalCommunicator final : public Communicator {
           if (communicator) communicator->leave(failure);
       };
     };
-    return {leave({parts.inside}), leave({parts.all, parts.across}), leave({parts.spread})};
+    LeaveStages leaves;
+    leaves[hierarchy::kInside] = leave({parts.inside});
+    leaves[hierarchy::kEntry] = leave({parts.entry});
+    leaves[hierarchy::kAcross] = leave({parts.all, parts.entry ? nullptr : parts.across});
+    leaves[hierarchy::kSpread] = leave({parts.spread});
+    return leaves;
   }
 
   static void abort_all(const Hierarchy& parts, StageQueue& queue, const FailurePtr& failure) {
     queue.fail(failure);
-    for (const auto& part : {parts.all, parts.inside, parts.spread, parts.across})
+    for (const auto& part : {parts.all, parts.inside, parts.spread, parts.entry, parts.across})
       if (part) part->abort(failure);
   }
 
@@ -82,16 +88,16 @@ class HierarchicalCommunicator final : public Communicator {
     if (kind == CollectiveKind::all_reduce) return sum_stages(part.input);
     if (kind == CollectiveKind::broadcast) return broadcast_stages(part.input, root);
     Stages stages;
-    stages[1] = [=, on = parts_.all] { return on->begin(kind, {&part, 1}, root); };
+    stages[hierarchy::kAcross] = [=, on = parts_.all] { return on->begin(kind, {&part, 1}, root); };
     return stages;
   }
 
   Stages sum_stages(const Tensor& tensor) const {
     Stages stages;
     if (parts_.inside && !parts_.once_per_machine)
-      stages[0] = [tensor, on = parts_.inside] { return on->all_reduce(tensor); };
-    if (parts_.across) stages[1] = [tensor, on = parts_.across] { return on->all_reduce(tensor); };
-    if (parts_.spread) stages[2] = [tensor, on = parts_.spread] { return on->broadcast(tensor, 0); };
+      stages[hierarchy::kInside] = [tensor, on = parts_.inside] { return on->all_reduce(tensor); };
+    if (parts_.across) stages[hierarchy::kAcross] = [tensor, on = parts_.across] { return on->all_reduce(tensor); };
+    if (parts_.spread) stages[hierarchy::kSpread] = [tensor, on = parts_.spread] { return on->broadcast(tensor, 0); };
     return stages;
   }
 
@@ -99,19 +105,24 @@ class HierarchicalCommunicator final : public Communicator {
     const int inner = layout_.inner(root), outer = layout_.outer(root);
     const bool at_root = outer == layout_.outer(rank());
     Stages stages;
-    if (parts_.inside && at_root) stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner); };
-    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer); };
-    if (parts_.spread && !at_root) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0); };
+    if (parts_.inside && at_root)
+      stages[hierarchy::kInside] = [=, on = parts_.inside] { return on->broadcast(tensor, inner); };
+    if (parts_.across) stages[hierarchy::kAcross] = [=, on = parts_.across] { return on->broadcast(tensor, outer); };
+    if (parts_.spread && !at_root)
+      stages[hierarchy::kSpread] = [=, on = parts_.spread] { return on->broadcast(tensor, 0); };
     return stages;
   }
 
-  /// Begins a collective whose first two stages also compare the collectives that the ranks have begun: first inside
-  /// each machine, then across the machines.
+  /// Begins a collective whose stages also compare the collectives that the ranks have begun: first inside each
+  /// machine, then across the machines.
   std::shared_ptr<Work> begin_stages(const CallSignature& signature, Stages stages) {
     const hierarchy::BegunCollective begun{number_++, signature};
-    stages[0] =
-        hierarchy::with_check(std::move(stages[0]), parts_.inside, begun, layout_.ranks_of(layout_.outer(rank())));
-    stages[1] = hierarchy::with_check(std::move(stages[1]), parts_.across, begun, layout_.first_ranks());
+    const auto check = [&](std::size_t stage, const std::shared_ptr<Communicator>& on, const std::vector<int>& ranks) {
+      stages[stage] = hierarchy::with_check(std::move(stages[stage]), on, begun, ranks);
+    };
+    check(hierarchy::kInside, parts_.inside, layout_.ranks_of(layout_.outer(rank())));
+    check(parts_.entry ? hierarchy::kEntry : hierarchy::kAcross, parts_.entry ? parts_.entry : parts_.across,
+          layout_.first_ranks());
     const auto give_up = [parts = parts_, queue = queue_](const FailurePtr& failure) {
       abort_all(parts, *queue, failure);
     };

@@ -20,6 +20,10 @@ struct Hierarchy {
   std::shared_ptr<Communicator> inside, spread;
   /// A communicator of the first rank of every machine, in ascending order of these ranks. Null on all other ranks.
   std::shared_ptr<Communicator> across;
+  /// A second communicator of the ranks of `across`, which is set if a collective of `across` cannot end without one of
+  /// its ranks, as with MPI. The ranks then begin a collective of `across` only once all have begun it here, so that a
+  /// rank can leave the group. Null if the ranks of `across` leave it with Communicator::leave().
+  std::shared_ptr<Communicator> entry = nullptr;
   /// True if the ranks of every machine sum among themselves before they call all_reduce(), which then adds the tensors
   /// of the machines' first ranks alone. reduce_scatter() then throws Error.
   bool once_per_machine = false;

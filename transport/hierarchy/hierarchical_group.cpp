@@ -16,6 +16,7 @@ class HierarchicalWork final : public StagedWork {
         staged_(std::move(staged)) {
     staged_->collective = collective();
   }
+  ~HierarchicalWork() override { staged_->is_dropped = true; }
 
   const Event& done(std::size_t local) const override { return staged_->done.at(local); }
   std::string waits_for(std::size_t /*local*/) const override { return staged_->description(); }
@@ -26,6 +27,19 @@ class HierarchicalWork final : public StagedWork {
  private:
   std::shared_ptr<StagedParts> staged_;
 };
+
+/// A queue that leaves the communicators with ranks of other processes.
+std::shared_ptr<hierarchy::StageQueue> queue_on(const DeviceHierarchy& parts) {
+  const auto leave = [](const std::shared_ptr<Communicator>& communicator) {
+    return [communicator](const FailurePtr& failure) {
+      if (communicator) communicator->leave(failure);
+    };
+  };
+  hierarchy::LeaveStages leaves;
+  leaves[hierarchy::kInside] = leave(parts.machine);
+  leaves[hierarchy::kAcross] = leave(parts.across);
+  return std::make_shared<hierarchy::StageQueue>(std::move(leaves));
+}
 
 /// Returns the device of the first local rank, which exchanges tensors with the host. Throws Error if `inside` or
 /// `across` is null.
@@ -45,6 +59,7 @@ std::string StagedParts::description() const {
 HierarchicalGroup::HierarchicalGroup(DeviceHierarchy parts)
     : parts_(std::move(parts)),
       layout_(parts_.process_of),
+      queue_(queue_on(parts_)),
       buffers_(Buffers::on_host(first_device(parts_))),
       watch_(parts_.options.limit, {.release = [this](const FailurePtr& failure) { release(failure); }}) {
   const auto& inside = *parts_.inside;

@@ -25,7 +25,7 @@ struct StagedParts final : Watched {
         in_place(parts),
         done(ready()) {}
 
-  bool is_done() const override { return is_launched; }
+  bool is_done() const override { return is_launched || is_dropped; }
   std::string description() const override;
 
   const std::shared_ptr<hierarchy::StageQueue> queue;
@@ -39,6 +39,7 @@ struct StagedParts final : Watched {
   std::vector<std::shared_ptr<Buffer>> scratch;  // by local rank
   std::vector<Event> done;                       // by local rank
   std::atomic<bool> is_launched = false;
+  std::atomic<bool> is_dropped = false;  // true once the work of the collective is destroyed
 };
 
 /// The Communicator that make_hierarchical_device_group() makes. Every collective has three stages. In the first, the
@@ -58,6 +59,7 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override;
 
   void abort(FailurePtr failure) override;
+  void leave(FailurePtr failure) override { queue_->leave(failure); }
   FailurePtr failure() override { return watch_.failure(); }
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 
@@ -105,7 +107,7 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::vector<DeviceRank> local_;
   std::mutex mutex_;  // guards the order in which collectives begin, and their numbers
   std::int64_t number_ = 0;
-  std::shared_ptr<hierarchy::StageQueue> queue_ = std::make_shared<hierarchy::StageQueue>();
+  std::shared_ptr<hierarchy::StageQueue> queue_;
   std::vector<Lane> lanes_;  // by local rank
   Buffers buffers_;          // pinned memory of the host
   GroupWatch watch_;

@@ -59,20 +59,24 @@ Stages HierarchicalGroup::stages_of(const CallSignature& call, const Staged& sta
 }
 
 Stages HierarchicalGroup::sum_stages(const CallSignature& call, const Staged& staged) {
-  return {[=, this] { return sum_and_fetch(staged); },
-          [=, this] { return parts_.across->all_reduce(staged->sent->tensor(call.elements, call.dtype)); },
-          [=, this] { return put_sum(staged); }};
+  Stages stages;
+  stages[hierarchy::kInside] = [=, this] { return sum_and_fetch(staged); };
+  stages[hierarchy::kAcross] = [=, this] {
+    return parts_.across->all_reduce(staged->sent->tensor(call.elements, call.dtype));
+  };
+  stages[hierarchy::kSpread] = [=, this] { return put_sum(staged); };
+  return stages;
 }
 
 Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Staged& staged) {
   const bool sends = layout_.outer(call.root) == outer_;
   Stages stages;
-  if (sends) stages[0] = [=, this] { return pass_on_and_fetch(staged, layout_.inner(call.root)); };
-  stages[1] = [=, this] {
+  if (sends) stages[hierarchy::kInside] = [=, this] { return pass_on_and_fetch(staged, layout_.inner(call.root)); };
+  stages[hierarchy::kAcross] = [=, this] {
     if (!sends) staged->sent = buffers_.take(staged->in_place[0].input.bytes());
     return parts_.across->broadcast(staged->sent->tensor(call.elements, call.dtype), layout_.outer(call.root));
   };
-  stages[2] = [=, this] { return sends ? launched(staged) : put_sum(staged); };
+  stages[hierarchy::kSpread] = [=, this] { return sends ? launched(staged) : put_sum(staged); };
   return stages;
 }
 
@@ -80,19 +84,21 @@ Stages HierarchicalGroup::gather_stages(const CallSignature& call, const Staged&
   // Every process sends as many bytes as the process with the most ranks, because all inputs of an all_gather must have
   // the same size.
   const auto sent = call.elements * static_cast<std::int64_t>(size_of(call.dtype)) * layout_.most_ranks();
-  return {[=, this] { return fetch_all(staged); },
-          [=, this] {
-            const auto received = sent * layout_.outer_count();
-            staged->received = buffers_.take(static_cast<std::size_t>(received));
-            return parts_.across->all_gather(staged->sent->tensor(sent, DType::uint8),
-                                             staged->received->tensor(received, DType::uint8));
-          },
-          [=, this] { return put_all(staged); }};
+  Stages stages;
+  stages[hierarchy::kInside] = [=, this] { return fetch_all(staged); };
+  stages[hierarchy::kAcross] = [=, this] {
+    const auto received = sent * layout_.outer_count();
+    staged->received = buffers_.take(static_cast<std::size_t>(received));
+    return parts_.across->all_gather(staged->sent->tensor(sent, DType::uint8),
+                                     staged->received->tensor(received, DType::uint8));
+  };
+  stages[hierarchy::kSpread] = [=, this] { return put_all(staged); };
+  return stages;
 }
 
 Stages HierarchicalGroup::in_scratch(const CallSignature& call, const Staged& staged, Stages in_place) {
   auto stages = std::move(in_place);
-  stages[0] = [=, this, first = std::move(stages[0])]() -> std::shared_ptr<Work> {
+  stages[hierarchy::kInside] = [=, this, first = std::move(stages[hierarchy::kInside])]() -> std::shared_ptr<Work> {
     copy_to_scratch(call, staged);
     return first ? first() : std::make_shared<CompletedWork>();
   };

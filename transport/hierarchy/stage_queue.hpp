@@ -13,7 +13,12 @@
 
 namespace troupe::hierarchy {
 
-inline constexpr std::size_t kStages = 3;
+/// The numbers of the stages of a collective.
+inline constexpr std::size_t kInside = 0;  ///< within a machine or process
+inline constexpr std::size_t kEntry = 1;   ///< an agreement to begin the next stage
+inline constexpr std::size_t kAcross = 2;  ///< between machines or processes
+inline constexpr std::size_t kSpread = 3;  ///< within a machine or process again
+inline constexpr std::size_t kStages = 4;
 
 /// A function that begins one stage of a collective and returns the work of the stage. It is empty if this process has
 /// no part in the stage.

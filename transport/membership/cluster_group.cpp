@@ -1,6 +1,7 @@
 #include "troupe/transport/membership/cluster_group.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
@@ -64,32 +65,40 @@ std::vector<int> processes_at(const std::vector<int>& ranks, const std::vector<i
   return processes_of_ranks;
 }
 
+using MakeGroup = std::function<Group(const std::string& name, const std::vector<int>& processes)>;
+
 /// Makes a group that sums within each machine, then across the machines, and then broadcasts the sum within each
 /// machine. `machines` assigns the ranks to machines, or to processes that count as machines. `make_across(name,
 /// processes)` makes the group of the first ranks of all machines; `processes` has the process of each of these ranks.
-template <class MakeAcross>
+/// `make_entry` makes Hierarchy::entry likewise, if it is set.
 Group make_hierarchical_group(const GroupSurroundings& around, const std::string& name,
                               const std::vector<int>& processes, const hierarchy::Layout& machines,
-                              const MakeAcross& make_across) {
+                              const MakeGroup& make_across, const MakeGroup& make_entry = {}) {
   std::vector<Hierarchy> parts(processes.size());
   std::vector<int> leaders;
   const auto all = make_direct_group(around, name + "/all", processes);
   for (int machine = 0; machine < machines.outer_count(); ++machine) {
     const auto& ranks = machines.ranks_of(machine);
-    const auto members = processes_at(ranks, processes);
+    const auto neighbors = processes_at(ranks, processes);
     leaders.push_back(ranks.front());
     const bool alone = ranks.size() == 1;
     const auto where = name + "/machine " + std::to_string(machine);
-    const auto inside = alone ? Group(1) : make_direct_group(around, where, members),
-               spread = alone ? Group(1) : make_direct_group(around, where + " out", members);
+    const auto inside = alone ? Group(1) : make_direct_group(around, where, neighbors),
+               spread = alone ? Group(1) : make_direct_group(around, where + " out", neighbors);
     for (std::size_t inner = 0; inner < ranks.size(); ++inner) {
       const auto rank = static_cast<std::size_t>(ranks[inner]);
-      parts[rank] = {machines.numbers(), all[rank], inside[inner], spread[inner]};
+      parts[rank] = {
+          .machine_of = machines.numbers(), .all = all[rank], .inside = inside[inner], .spread = spread[inner]};
     }
   }
-  const auto across = make_across(name + "/across", processes_at(leaders, processes));
-  for (std::size_t machine = 0; machine < leaders.size(); ++machine)
-    parts[static_cast<std::size_t>(leaders[machine])].across = across[machine];
+  const auto members = processes_at(leaders, processes);
+  const auto across = make_across(name + "/across", members);
+  const auto entry = make_entry ? make_entry(name + "/entry", members) : Group(members.size());
+  for (std::size_t machine = 0; machine < leaders.size(); ++machine) {
+    auto& leader = parts[static_cast<std::size_t>(leaders[machine])];
+    leader.across = across[machine];
+    leader.entry = entry[machine];
+  }
   Group group(processes.size());
   for (std::size_t rank = 0; rank < group.size(); ++rank)
     if (parts[rank].all) group[rank] = make_hierarchical_communicator(std::move(parts[rank]));
@@ -106,7 +115,10 @@ Group make_mpi_group(const GroupSurroundings& around, const std::string& name, c
         group[i] = make_mpi_communicator(across, members, around.process, around.world_size);
     return group;
   };
-  return make_hierarchical_group(around, name, processes, hierarchy::Layout(processes), make_across);
+  const auto make_entry = [&](const std::string& entry, const std::vector<int>& members) {
+    return make_direct_group(around, entry, members);
+  };
+  return make_hierarchical_group(around, name, processes, hierarchy::Layout(processes), make_across, make_entry);
 }
 
 Group make_machine_group(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes) {

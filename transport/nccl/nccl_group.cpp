@@ -120,7 +120,14 @@ class NcclGroup final : public Communicator {
   void abort(FailurePtr failure) override {
     if (watch_.end(std::move(failure))) release();
   }
-  void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
+  /// If other processes have ranks, their streams would wait for this process's ranks, and NCCL cannot tell them. So
+  /// the group fails then, and who has called on_failed() tells the other processes.
+  void leave(FailurePtr failure) override {
+    if (local_.size() < static_cast<std::size_t>(size_))
+      watch_.fail(std::move(failure));
+    else
+      watch_.end(std::move(failure));
+  }
   FailurePtr failure() override { return watch_.failure(); }
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 

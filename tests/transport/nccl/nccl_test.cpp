@@ -239,6 +239,22 @@ TEST_CASE("an abort ends collectives of NCCL from another thread", "[gpu]") {
   CHECK_THROWS_WITH(groups[0]->all_reduce(parts), Contains("rank 1 is gone"));
 }
 
+TEST_CASE("a rank that leaves a group of several processes over NCCL fails the group, so that its run is given up",
+          "[gpu]") {
+  const auto devices = gpus(2);
+  if (devices.empty()) return;
+  const auto groups = one_rank_each({devices[0], devices[1]}, patience());
+  std::promise<FailurePtr> told;
+  groups[0]->on_failed([&](const FailurePtr& failure) { told.set_value(failure); });
+  const auto bad = std::make_shared<Failure>(Failure{.what = "[dataset] row 40 is bad"});
+  groups[0]->leave(bad);
+  auto failure = told.get_future();
+  REQUIRE(failure.wait_for(patience()) == std::future_status::ready);
+  CHECK(failure.get() == bad);
+  CHECK_THROWS_WITH(groups[0]->all_reduce(parts_of(*groups[0], DType::float32, 1000)), Contains("row 40 is bad"));
+  groups[1]->abort(bad);
+}
+
 TEST_CASE("ranks that disagree end their groups, or the limit does", "[gpu]") {
   const auto devices = gpus(2);
   if (devices.empty()) return;
