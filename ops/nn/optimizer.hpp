@@ -32,12 +32,11 @@ class Optimizer {
   Optimizer frozen(ParameterFilter group) const;
   /// Averages the gradients of `steps` steps for one update, so that `steps` micro-batches count as one batch: all rows
   /// weigh the same, even if the micro-batches have different sizes, and a loss that divides by weights divides by the
-  /// weights of all micro-batches. Schedules then count updates, not steps. A step
-  /// that `apply_if` excludes (see apply()), such as one whose loss is not finite, adds nothing to the average; an
-  /// update without rows is skipped. A fit that ends before the last step of an update keeps the sum, and the next fit
-  /// adds to it; see FitResult::accumulated_steps. If a fit with another number of steps follows, it adds to the sum
-  /// only if the update of the sum would have ended with the same step; else it drops the sum. Throws Error if `steps`
-  /// is below 1.
+  /// weights of all micro-batches. Schedules then count updates, not steps. A step that `apply_if` excludes (see
+  /// apply()), such as one whose loss is not finite, adds nothing to the average; an update without rows is skipped. A
+  /// fit that ends before the last step of an update keeps the sum, and the next fit adds to it; see
+  /// FitResult::accumulated_steps. If a fit with another number of steps follows, it adds to the sum only if the update
+  /// of the sum would have ended with the same step; else it drops the sum. Throws Error if `steps` is below 1.
   Optimizer accumulating(std::int64_t steps) const;
   /// Returns the optimizer with sums of accumulated gradients that no other trainer on the same parameters adds to: the
   /// names of the states that hold the sums end with "@NAME". An empty name, the default, adds nothing to the names.

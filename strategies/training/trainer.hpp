@@ -109,8 +109,7 @@ class Trainer {
   /// Returns the parameters and the buffers, such as running statistics, by name, as copies in host memory. Empty
   /// before the first plan is spawned, and in an expendable process. After a fit, unless a process was lost or the
   /// fit was given up, every other process has the trained values, also if actors of one process alone have trained
-  /// them. Optimizer state, whose
-  /// names contain a slash, is left out; parameters() has it.
+  /// them. Optimizer state, whose names contain a slash, is left out; parameters() has it.
   Arrays parameter_arrays() const;
   /// Maps the name of a parameter in another model to its name in this model. Returns nothing for a parameter that is
   /// to be left out.

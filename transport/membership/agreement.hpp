@@ -26,9 +26,8 @@ class AgreementRound {
 
   /// Blocks until all ranks that are not gone have called agree() with the same topic and hash. Throws Error that names
   /// the first difference in topic or text, or a rank that is lost, and TimedOut that names a rank that does not come
-  /// within the limit. `text`
-  /// returns the text that has the hash, and is called only if the hash of this rank or, at rank 0, of another rank
-  /// differs.
+  /// within the limit. `text` returns the text that has the hash, and is called only if the hash of this rank or, at
+  /// rank 0, of another rank differs.
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
 
  private:

@@ -119,8 +119,7 @@ class Cluster {
   [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;
   /// Ends the job: blocks until every rank has called leave() or is gone. Throws Error that names a rank that is lost
   /// or, after ClusterOptions::limit, the ranks that have not called leave(); a rank other than 0 names rank 0 in this
-  /// case, and the busiest()
-  /// process. If this object is destroyed without leave(), the other ranks lose this process.
+  /// case, and the busiest() process. If this object is destroyed without leave(), the other ranks lose this process.
   virtual void leave() = 0;
 };
 

@@ -37,8 +37,8 @@ class JobSecret {
   /// Returns the secret. At another rank than 0: nothing if rank 0 has not left it yet. A secret that was found may be
   /// that of an earlier job, which rank 0 replaces.
   std::optional<Secret> find() const;
-  /// Whether rank 0 has left `secret` since this object was made, and so has listened since then. At another rank than
-  /// 0.
+  /// For ranks other than 0: whether rank 0 has left `secret` since this object was made, and so has listened since
+  /// then.
   bool is_new(const Secret& secret) const { return !path_.empty() && secret != earlier_; }
   /// Returns the path of the secret in the private folder; empty if the secret is given.
   std::string path() const { return path_.string(); }
