@@ -31,6 +31,21 @@ void Wiring::add_output(std::size_t node, EdgeId edge, const std::string& name) 
   outputs.push_back(edge);
 }
 
+/// Names the executors of several segments: by their place, or by their first segment if the place has several such
+/// executors.
+void Wiring::name_executors() {
+  std::map<Place, int> executors;
+  const auto place_of = [&](const Node& node) { return plan_->segments[node.segments.front()].place; };
+  for (const auto& node : nodes_)
+    if (node.segments.size() > 1) ++executors[place_of(node)];
+  for (auto& node : nodes_) {
+    if (node.segments.size() < 2) continue;
+    const auto place = place_of(node);
+    node.name = executors[place] == 1 ? "executor of " + to_string(place)
+                                      : node.name + " and " + std::to_string(node.segments.size() - 1) + " more";
+  }
+}
+
 void Wiring::add_executors(int process) {
   std::map<std::int32_t, std::size_t> node_of;
   for (std::size_t i = 0; i < plan_->segments.size(); ++i) {
@@ -38,10 +53,9 @@ void Wiring::add_executors(int process) {
     if (segment.place.process != process) continue;
     const auto [at, is_new] = node_of.try_emplace(segment.executor, nodes_.size());
     if (is_new) nodes_.push_back({segment.name});
-    auto& node = nodes_[at->second];
-    if (node.segments.size() == 1) node.name = "executor of " + to_string(segment.place);
-    node.segments.push_back(static_cast<std::int32_t>(i));
+    nodes_[at->second].segments.push_back(static_cast<std::int32_t>(i));
   }
+  name_executors();
   for (std::size_t number = 0; number < nodes_.size(); ++number) {
     for (auto index : nodes_[number].segments) {
       const auto& segment = plan_->segments[index];

@@ -47,6 +47,7 @@ class Wiring {
   };
 
   void add_executors(int process);
+  void name_executors();
   void add_proxies(int process);
   void add_input(std::size_t node, EdgeId edge, const std::string& name, bool on_host);
   void add_output(std::size_t node, EdgeId edge, const std::string& name);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "troupe/actors/plan/checked_plan.hpp"
+#include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/tests/catch.hpp"
@@ -52,6 +55,13 @@ TEST_CASE("an update shares the executor of the segment that computes its gradie
     CHECK(executor(update) == executor(producer_of_gradient(update)));
   }
   CHECK(executor(first) != executor(second));
+}
+
+TEST_CASE("executors of several segments have names of their own") {
+  const Wiring wiring(CheckedPlan(large_step(OneDevice())), 0);
+  std::set<std::string> names;
+  for (const auto& node : wiring.nodes()) names.insert(node.name);
+  CHECK(names.size() == wiring.nodes().size());
 }
 
 TEST_CASE("segments that may run at the same time have executors of their own") {
