@@ -111,6 +111,7 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
     for (const auto local : locals[g]) plan.connect(local, 1, shards[g]);
     for (const auto local : locals[g]) plan.connect(local, 2, shards[g]);
   }
+  order_parameters(plan, step);
   return plan;
 }
 

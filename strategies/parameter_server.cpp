@@ -115,6 +115,7 @@ Plan ParameterServer::training_plan(const PlanRequest& request) const {
   row_shards.connect(batches, outputs);
   shards.insert(shards.end(), row_shards.all().begin(), row_shards.all().end());
   connect_followers(plan, shards, workers);
+  order_parameters(plan, step);
   return plan;
 }
 

@@ -94,9 +94,9 @@ class ChainCover {
 
   std::vector<Succession> data_successions(const Dependencies& dependencies) const {
     std::vector<Succession> all;
-    for (const auto& dependency : dependencies.within_step())
-      if (dependency.kind == Dependency::Kind::data && dependency.from != dependency.to)
-        all.emplace_back(dependency.from, dependency.to);
+    for (const auto* list : {&dependencies.within_step(), &dependencies.own_rules()})
+      for (const auto& [from, to, edge, kind, tokens] : *list)
+        if (kind == Dependency::Kind::data && from != to) all.emplace_back(from, to);
     std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
@@ -155,7 +155,7 @@ bool can_contract(const PlanActor& actor) {
 }
 
 Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies) {
-  Grouping grouping{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
+  Grouping grouping{std::vector<std::int32_t>(plan.actors.size()), dependencies.grouping_order()};
   std::iota(grouping.group.begin(), grouping.group.end(), 0);
   return grouping;
 }

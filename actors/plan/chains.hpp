@@ -22,7 +22,7 @@ bool can_contract(const PlanActor& actor);
 /// True if the actor is a small op: one that takes no longer to run than to hand to another thread.
 bool is_small(const Plan& plan, const PlanActor& actor);
 
-/// Makes every actor a group of its own. The order is that of `dependencies`.
+/// Makes every actor a group of its own, in Dependencies::grouping_order().
 Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies);
 
 /// Groups the ops of each replica on one place into chains, in which each op directly follows the op before, so that

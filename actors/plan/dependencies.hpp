@@ -41,19 +41,28 @@ class Dependencies {
   /// scalars such an actor reads, come as early as possible. Actors that are on a cycle of dependencies without a
   /// token, or depend on one, are missing.
   const std::vector<ActorId>& order() const { return order_; }
-  /// A topological order of within_step(). Among the actors whose predecessors have all come, the one with the smallest
-  /// `rank` comes next. Actors that are on a cycle of dependencies without a token, or depend on one, are missing.
+  /// The actors of order() in a topological order of within_step() and own_rules(), by which they are grouped.
+  const std::vector<ActorId>& grouping_order() const { return grouping_order_; }
+  /// An order like grouping_order(), but with the actor of the smallest `rank` first.
   std::vector<ActorId> order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const;
   /// By actor: the other actors that wait for it in within_step(), once for each dependency.
   const std::vector<std::vector<ActorId>>& followers() const { return followers_; }
+  /// The dependencies without a token from and to actors with their own firing rule, as if these fired like the others.
+  /// They prove nothing, but a group of actors must not wait for itself through such an actor. Without those of cycles,
+  /// which only an actor with its own rule can begin, and of actors that wait for no other actor.
+  const std::vector<Dependency>& own_rules() const { return own_rules_; }
+  /// By actor: the actors that wait for it in within_step() or own_rules().
+  const std::vector<std::vector<ActorId>>& possible_followers() const { return possible_followers_; }
 
  private:
   void add(const Plan& plan, const Dependency& dependency);
+  void keep_ordering_rules(const Plan& plan);
 
   std::vector<Dependency> all_, within_step_;
   std::vector<std::vector<ActorId>> returners_;
-  std::vector<std::vector<ActorId>> followers_;
-  std::vector<ActorId> order_;
+  std::vector<Dependency> own_rules_;
+  std::vector<std::vector<ActorId>> followers_, possible_followers_;
+  std::vector<ActorId> order_, grouping_order_;
 };
 
 /// True if consumers in the segment of the producer read the edge without a message. Such an edge has no initial tokens

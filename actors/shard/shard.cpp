@@ -26,7 +26,7 @@ Shard::Shard(caf::actor_config& config, const ShardOptions& options)
 }
 
 void Shard::on_run(const RunInfo& run) {
-  protocol_.begin(options_.shared_steps ? run.first_step : updates_of(0), run.first_step);
+  protocol_.begin(run.first_step, run.first_step);
   for (auto& worker : workers_) worker = {};
   finished_.clear();
   failure_ = nullptr;

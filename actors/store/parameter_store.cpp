@@ -173,6 +173,10 @@ std::map<std::string, TrainingPosition> ParameterStore::positions() const {
   return state_->trainers.all();
 }
 
+bool ParameterStore::has_other_trainer(const std::string& trainer) const {
+  return state_->trainers.has_other(trainer);
+}
+
 std::shared_ptr<const std::string> ParameterStore::enter_trainer(const std::string& name) {
   return state_->trainers.enter(name);
 }

@@ -128,6 +128,8 @@ class ParameterStore {
   void set_position(const TrainingPosition& position, const std::string& trainer = kTrainer);
   /// The positions of all trainers that have one, by name.
   std::map<std::string, TrainingPosition> positions() const;
+  /// True if the store has a trainer, or a position, of another name than `trainer`.
+  bool has_other_trainer(const std::string& trainer) const;
   /// Registers a trainer until the result is destroyed, which must not outlive the store. Returns `name`, or the next
   /// name of a trainer without one if `name` is empty. Throws Error if a trainer of this name is registered, or if the
   /// name has more than kMaxNameBytes / 2 bytes or expect_name() refuses it.

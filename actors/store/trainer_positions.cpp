@@ -1,5 +1,8 @@
 #include "troupe/actors/store/trainer_positions.hpp"
 
+#include <algorithm>
+#include <ranges>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/name.hpp"
 
@@ -19,6 +22,12 @@ void TrainerPositions::set(const std::string& trainer, const TrainingPosition& p
 std::map<std::string, TrainingPosition> TrainerPositions::all() const {
   std::lock_guard lock(mutex_);
   return positions_;
+}
+
+bool TrainerPositions::has_other(const std::string& trainer) const {
+  std::lock_guard lock(mutex_);
+  const auto is_other = [&](const std::string& name) { return name != trainer; };
+  return std::ranges::any_of(trainers_, is_other) || std::ranges::any_of(std::views::keys(positions_), is_other);
 }
 
 std::shared_ptr<const std::string> TrainerPositions::enter(const std::string& name) {

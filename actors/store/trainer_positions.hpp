@@ -17,6 +17,8 @@ class TrainerPositions {
   TrainingPosition of(const std::string& trainer) const;
   void set(const std::string& trainer, const TrainingPosition& position);
   std::map<std::string, TrainingPosition> all() const;
+  /// True if there is a trainer, or a position, of another name.
+  bool has_other(const std::string& trainer) const;
   /// See ParameterStore::enter_trainer(). The result must not outlive this object.
   std::shared_ptr<const std::string> enter(const std::string& name);
 

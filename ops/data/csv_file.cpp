@@ -3,14 +3,13 @@
 #include <csv.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
-#include <locale>
-#include <sstream>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/csv_number.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
 
 namespace troupe {
@@ -56,56 +55,43 @@ struct Place {
   std::size_t record;
   const std::string& column;
 
-  [[noreturn]] void refuse(const std::string& what) const {
-    file.refuse("record " + std::to_string(record) + ", column '" + column + "': " + what);
+  /// Throws Error that names the place and the text of the field, followed by `what`.
+  [[noreturn]] void refuse(const std::string& text, const std::string& what) const {
+    file.refuse("record " + std::to_string(record) + ", column '" + column + "': '" + text + "' " + what);
   }
 };
 
-double number_of(const std::string& text, const Place& place) {
-  double number = 0.0;
-  const bool has_plus = text.starts_with('+') && !text.starts_with("+-");
-  const auto [end, code] = std::from_chars(text.data() + (has_plus ? 1 : 0), text.data() + text.size(), number);
-  const bool is_number = end == text.data() + text.size();
-  // from_chars gives no number for a text whose number is outside the range of double. A stream of the classic locale
-  // turns a number that is too small into zero or a subnormal number, and fails for a number that is too large. strtod
-  // would read the decimal separator of the program's locale.
-  if (code == std::errc::result_out_of_range && is_number) {
-    std::istringstream stream(text);
-    stream.imbue(std::locale::classic());
-    if (!(stream >> number)) place.refuse("'" + text + "' is too large");
-  }
-  if (!is_number || code == std::errc::invalid_argument || std::isnan(number))
-    place.refuse("'" + text + "' is not a number");
-  if (std::isinf(number)) place.refuse("'" + text + "' is too large");
-  return number;
+float float_of(const std::string& text, const Place& place) {
+  const auto number = parse_csv_float(text);
+  if (!number) place.refuse(text, "is not a number");
+  if (std::isinf(*number)) place.refuse(text, "is too large");
+  return *number;
+}
+
+/// The integer in the text. It is read from the digits, not through a double, because a double does not hold every
+/// 64-bit integer.
+template <class T>
+T integer_of(const std::string& text, DType dtype, const Place& place) {
+  const auto number = parse_csv_decimal(text);
+  // A text that is a float32 but not a decimal is an infinity.
+  if (!number) place.refuse(text, parse_csv_float(text) ? "is too large" : "is not a number");
+  if (!number->is_integer()) place.refuse(text, "is not an integer");
+  const auto integer = to_integer<T>(*number);
+  if (!integer) place.refuse(text, "is out of the range of " + std::string(name_of(dtype)));
+  return *integer;
 }
 
 template <class T>
 T value_of(const std::string& text, const CsvField& field, const Place& place) {
   if (!field.categories.empty()) {
     const auto category = std::ranges::find(field.categories, text);
-    if (category == field.categories.end()) place.refuse("'" + text + "' is not one of the categories");
+    if (category == field.categories.end()) place.refuse(text, "is not one of the categories");
     return static_cast<T>(category - field.categories.begin());
   }
-  if constexpr (std::is_integral_v<T>) {
-    // An integer is parsed as T first, not as a double, because a double does not hold every 64-bit integer.
-    T integer = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), integer);
-    if (code == std::errc() && end == text.data() + text.size()) return integer;
-  }
-  const auto number = number_of(text, place);
-  if constexpr (std::is_integral_v<T>) {
-    if (number != std::floor(number)) place.refuse("'" + text + "' is not an integer");
-    // The largest 64-bit integer becomes 2^63 when it is converted to a double, and 2^63 is out of range.
-    constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
-    const bool too_large = sizeof(T) == sizeof(std::int64_t) ? number >= kLargest : number > kLargest;
-    if (number < static_cast<double>(std::numeric_limits<T>::min()) || too_large)
-      place.refuse("'" + text + "' is out of the range of " + std::string(name_of(field.dtype)));
-  } else if (std::isinf(static_cast<T>(number))) {
-    // A number just above the largest float32 is rounded to it, so the rounded number is compared.
-    place.refuse("'" + text + "' is too large");
-  }
-  return static_cast<T>(number);
+  if constexpr (std::is_integral_v<T>)
+    return integer_of<T>(text, field.dtype, place);
+  else
+    return float_of(text, place);
 }
 
 /// A parsed CSV file: the names of the columns, and the records without the one that holds the names.
@@ -169,6 +155,8 @@ Dataset read_table(GzipFile& file, const std::vector<CsvField>& fields, const Cs
 }  // namespace
 
 Dataset read_csv(const std::filesystem::path& path, const std::vector<CsvField>& fields, const CsvOptions& options) {
+  if (std::string_view("\n\r\"").find(options.separator) != std::string_view::npos)
+    throw Error("csv", "the separator cannot be a line end or a double quote");
   GzipFile file("csv", path);
   return file.within_memory([&] { return read_table(file, fields, options); });
 }

@@ -23,17 +23,25 @@ struct CsvField {
 
 /// The format of a CSV file.
 struct CsvOptions {
+  /// The character between the columns, which must not be a line end or a double quote.
   char separator = ',';
   /// True: the first record has the names of the columns. False: it is a row of data.
   bool header = true;
 };
 
 /// Reads a file of comma-separated values (RFC 4180, with line ends LF or CR LF), gzipped or plain. Empty lines are
-/// skipped. Throws Error that names the file, and the record and column if there are any, for: a missing, damaged or
+/// skipped.
+///
+/// A number is an optional sign, digits with an optional decimal point, and an optional exponent, such as -1.50e1. A
+/// float32 is the nearest one to the number, which is a subnormal number or zero if the number is very small. An
+/// integer is read exactly: 12.0 and 1e3 are integers, 0.5 and 1e-400 are fractions.
+///
+/// Throws Error that names the file, and the record and column if there are any, for: a missing, damaged or
 /// empty file, one that does not fit into memory, broken quotes, a record with another number of columns than the
 /// first, a missing or ambiguous column, a text that is not a number, a number out of the range of the dtype, a
 /// fraction for an integer dtype, an unknown category. Throws Error that names the field for: a field without columns,
-/// a 16-bit dtype, more categories than the dtype can hold.
+/// a 16-bit dtype, more categories than the dtype can hold. Throws Error if the separator is a line end or a double
+/// quote.
 Dataset read_csv(const std::filesystem::path& file, const std::vector<CsvField>& fields,
                  const CsvOptions& options = {});
 

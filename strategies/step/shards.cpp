@@ -43,8 +43,13 @@ void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter
   }
 }
 
-/// The model's parameters come first, in the model's order, because start values and hashes depend on the order in the
-/// plan.
+void order_parameters(Plan& plan, const SplitTraining& step) {
+  const auto place = [&](const PlanParameter& parameter) {
+    return std::ranges::find(step.names, parameter.ref.name) - step.names.begin();
+  };
+  std::ranges::stable_sort(plan.parameters, {}, place);
+}
+
 void add_parameters(Plan& plan, const SplitTraining& step) {
   for (const auto& [name, info, initializer, part_of, row_sparse] : step.parameters)
     plan.add_parameter({{name, 0}, info, Device{}, initializer, true});

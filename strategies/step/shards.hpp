@@ -21,6 +21,10 @@ void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter
 /// Adds the parameters of a step and the optimizer state of their updates to a plan, in host memory. Their replica
 /// number is 0.
 void add_parameters(Plan& plan, const SplitTraining& step);
+/// Orders the parameters of a plan: those of the model come first, in the model's order, also those that are not
+/// trained. Start values and hashes depend on the order, which is then that of the other strategies. Call it once the
+/// plan has all actors.
+void order_parameters(Plan& plan, const SplitTraining& step);
 
 /// Adds a shard, an actor that holds and updates parameters, for each group of the step, and returns the shards.
 /// `common` has the options that all shards of the step share. `local_steps`: workers send the change of several steps

@@ -47,6 +47,7 @@ class Splitter {
                   "divides by the weights of a batch, which servers do not know, but the optimizer accumulates the "
                   "gradients of several batches; divide by rows (MeanOver::rows), or use Mirrored");
     if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
+    for (const auto id : forward_.sources(kParameter)) split_.names.push_back(forward_.producer(id).name);
     for (const auto id : trained_parameters(forward_, spec.optimizer))
       split_.parameters.push_back(described(forward_, id));
     split_.indices = index_graph(forward_, looked_up_);

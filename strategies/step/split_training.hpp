@@ -49,6 +49,8 @@ struct ParameterRows {
 
 /// A training step in two halves: the computation of a worker, and the updates of the servers.
 struct SplitTraining {
+  /// The names of all parameters, also of those that are not trained, in the model's order.
+  std::vector<std::string> names;
   /// The trained parameters, in the model's order.
   std::vector<TrainedParameter> parameters;
   /// The forward graph and the gradients. If a hook has states and the workers decide together, the graph has one

@@ -13,12 +13,31 @@ namespace troupe {
 
 namespace {
 
-/// Returns a text that identifies the start of a fit: the hash of its parameters, or the seed before they exist, and
-/// the number of its first step.
-std::string beginning_of(const ParameterStore& store, std::int64_t first_step) {
-  const auto values =
-      store.entries().empty() ? "start values of seed " + std::to_string(store.seed()) : "parameters " + store.hash();
-  return values + " at step " + std::to_string(first_step);
+/// The names of the values that a store has or, because they were set, will have once a plan claims them.
+std::vector<std::string> names_of_values(const ParameterStore& store) {
+  auto names = store.unclaimed();
+  for (const auto& entry : store.entries()) names.push_back(entry.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+/// Returns a text that identifies the start of a fit: the hash of the parameters and of the optimizer's state, the seed
+/// if some parameters still get their start values from it, and the number of the first step.
+std::string beginning_of(const ParameterStore& store, const Plan& plan, std::int64_t first_step) {
+  const auto names = names_of_values(store);
+  Hash values;
+  for (const auto& name : names) {
+    const auto version = store.newest(name);
+    if (!version) continue;
+    values.add(name);
+    values.add_bytes(version->value.raw(), version->value.bytes());
+  }
+  const bool complete = std::ranges::all_of(plan.parameters, [&](const PlanParameter& parameter) {
+    return !parameter.trainable || std::ranges::binary_search(names, parameter.ref.name);
+  });
+  return (names.empty() ? "" : "values " + values.hex() + " ") +
+         (complete ? "" : "start values of seed " + std::to_string(store.seed()) + " ") + "at step " +
+         std::to_string(first_step);
 }
 
 }  // namespace
@@ -37,11 +56,11 @@ RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dat
   program.add(hash_of_text(data.content()));
   if (!options.record.empty()) {
     expect_writable_file("record", options.record);
-    recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store, first_step));
+    recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store, plan, first_step));
   }
   if (!options.replay.empty()) {
     auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
-    replay->expect(program.digest(), beginning_of(store, first_step));
+    replay->expect(program.digest(), beginning_of(store, plan, first_step));
     recordings.replay = std::move(replay);
   }
   return recordings;

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-void check_start_values(const ParameterStore& store, const Plan& plan) {
+void check_start_values(const ParameterStore& store, const Plan& plan, const std::string& trainer) {
+  if (store.has_other_trainer(trainer)) return;
   for (const auto& name : store.unclaimed()) {
     if (name.find('/') != std::string::npos) continue;
     const auto has_name = [&](const PlanParameter& parameter) { return parameter.ref.name == name; };

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <string>
+
 #include "troupe/actors/plan/plan_fwd.hpp"
 
 namespace troupe {
 
 class ParameterStore;
 
-/// Throws Error if the store has a start value for a parameter that the plan does not have. Start values of optimizer
-/// state, whose names contain a slash, are not checked: they may belong to another optimizer.
-void check_start_values(const ParameterStore& store, const Plan& plan);
+/// Throws Error if the store has a start value for a parameter that the plan of the trainer named `trainer` does not
+/// have. Start values of optimizer state, whose names contain a slash, are not checked: they may belong to another
+/// optimizer. Nothing is checked if the store has other trainers, or their positions: the value may be of their models.
+void check_start_values(const ParameterStore& store, const Plan& plan, const std::string& trainer);
 
 }  // namespace troupe

@@ -61,7 +61,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
   std::shared_ptr<Recording> record;
   if (training) {
-    check_start_values(*store_, training->plan->plan());
+    check_start_values(*store_, training->plan->plan(), *name_);
     shared_->agree_on_values();
     training->log->shard_log()->forget_staleness();
   } else {
@@ -93,7 +93,7 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
-  check_start_values(*store_, plan);
+  check_start_values(*store_, plan, *name_);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
   context.equal_copies = keeps_copies_equal(plan);
   context.record = recordings.record;

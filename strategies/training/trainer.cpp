@@ -160,7 +160,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   auto log = make_log(data, static_cast<int>(replicas.size()));
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   expect_sinks(plan, PlanRequest::kSink, log->reporting());
-  check_start_values(*store_, plan);
+  check_start_values(*store_, plan, *name_);
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
   Evaluation evaluation(*log);

@@ -1,5 +1,7 @@
 #include "troupe/strategies/parameter_server.hpp"
 
+#include "troupe/strategies/local_sgd.hpp"
+#include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -65,6 +67,27 @@ TEST_CASE("synchronous shards come to the bits of a mirrored strategy") {
     CHECK(sharded.losses == mirrored.losses);
     CHECK(sharded.hash == mirrored.hash);
   }
+}
+
+TEST_CASE("shards give parameters the start values of a mirrored strategy, whether they are trained or not") {
+  const auto places = places_of(cpu_devices(2));
+  const Mirrored mirrored(places);
+  const ParameterServer servers(places, {Place{}, Place{}}, ConsistencyRule::synchronous(2));
+  const LocalSgd local(places, {Place{}});
+  const auto frozen = Optimizer(Sgd{.lr = 0.1}).frozen([](const std::string& name) { return name == "dense1.bias"; });
+  const auto start_of = [&](const Strategy& strategy, const Optimizer& optimizer, bool evaluates) {
+    auto runtime = scheduled_runtime(1, 2);
+    auto trainer = small_trainer(runtime, strategy, {.seed = 1}, optimizer);
+    if (evaluates) trainer.evaluate(data_of_50());
+    trainer.fit(data_of_50(), {.max_steps = 0});
+    return trainer.parameters().hash();
+  };
+  const auto expected = start_of(mirrored, frozen, false);
+  for (const Strategy* strategy : {static_cast<const Strategy*>(&servers), static_cast<const Strategy*>(&local)})
+    for (const bool evaluates : {false, true}) {
+      CHECK(start_of(*strategy, frozen, evaluates) == expected);
+      CHECK(start_of(*strategy, Sgd{.lr = 0.1}, evaluates) == expected);
+    }
 }
 
 TEST_CASE("workers that do not wait for each other: each batch once, no gradient beyond its bound") {

@@ -121,6 +121,35 @@ TEST_CASE("a training that ends early is done again as far as it went") {
   CHECK(train_in_a_process(rule, 2, 9, {.epochs = 2, .max_steps = 13, .replay = file.path.string()}) == recorded);
 }
 
+TEST_CASE("a recording is done again from equal parameters and optimizer state alone, also from values that were set") {
+  const File file;
+  const ParameterServer strategy(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
+  const Optimizer optimizer(Sgd{.lr = 0.05, .momentum = 0.9});
+  auto runtime = scheduled_runtime(3, 2);
+  const auto fit = [&](const std::shared_ptr<ParameterStore>& store, const FitOptions& options) {
+    small_trainer(runtime, strategy, {.seed = 3, .parameters = store, .name = "trainer"}, optimizer)
+        .fit(data_of_50(), options);
+    return store->hash();
+  };
+  const auto recorded = std::make_shared<ParameterStore>(3);
+  fit(recorded, {});
+  const auto copy_without = [&](const std::string& left_out) {
+    const auto copy = std::make_shared<ParameterStore>(3);
+    copy->set_position(recorded->position());
+    for (const auto& [name, info, trainable, copies] : recorded->entries())
+      if (name != left_out) copy->set(name, recorded->get(name));
+    return copy;
+  };
+  const auto same = copy_without(""), without_state = copy_without("dense1.bias/velocity");
+  const auto other = copy_without("");
+  other->set("dense1.bias", Tensor(recorded->get("dense1.bias").shape(), DType::float32));
+  const auto hash = fit(recorded, {.record = file.path.string()});
+  const FitOptions replay{.replay = file.path.string()};
+  CHECK(fit(same, replay) == hash);
+  for (const auto& store : {without_state, other})
+    CHECK_THROWS_WITH(fit(store, replay), Contains("[replay] the recording begins with values "));
+}
+
 TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);

@@ -176,3 +176,51 @@ TEST_CASE("an actor all of whose inputs begin with tokens is free, and its run e
     CHECK(heard == std::vector<float>{0, 0, 1, 2, 3, 3, 4, 5, 6, 7});
   }
 }
+
+namespace {
+
+/// Sends each tensor on.
+class PassOn final : public PortActor {
+ public:
+  using PortActor::PortActor;
+
+ private:
+  void advance() override {
+    while (has(0) && has_free(0)) {
+      auto arrival = take(0);
+      send_output(0, arrival.tensor.clone(), arrival.step);
+      give_back(0, arrival);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("actors before and behind an actor with its own rule are no segment that waits for itself") {
+  const auto grain = GENERATE(Grain::per_op, Grain::chains, Grain::fused);
+  const bool has_second_path = GENERATE(false, true);
+  INFO(to_string(grain) << ", " << has_second_path);
+  std::vector<float> record;
+  Plan plan;
+  const auto sum = function_actor("sum", 1, [](const Firing& firing) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto& element = firing.outputs[0].mutable_data<float>()[i];
+      element = 0.0F;
+      for (const auto& input : firing.inputs) element += input.data<float>()[i];
+    }
+  });
+  const auto source = plan.add(counting_source("count", 5));
+  const auto pass =
+      plan.add(external<PassOn>("pass", {.inputs = {kPair}, .outputs = {kPair}, .rule = FiringRule::own}));
+  const auto end = plan.add(sum);
+  plan.connect(source, 0, pass, 2);
+  plan.connect(pass, 0, end, 2);
+  if (has_second_path) plan.connect(source, 0, end, 2);
+  plan.connect(end, 0, plan.add(recording_sink("sink", record)), 2);
+  auto runtime = scheduled_runtime(7);
+  SpawnedPlan spawned(runtime, in_grain(plan, grain));
+  spawned.start({});
+  spawned.wait();
+  const float paths = has_second_path ? 2.0F : 1.0F;
+  CHECK(record == std::vector<float>{0.0F, paths, 2 * paths, 3 * paths, 4 * paths});
+}

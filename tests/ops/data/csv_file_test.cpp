@@ -50,11 +50,33 @@ TEST_CASE("columns of a table become fields of any dtype", "[csv]") {
 TEST_CASE("integers of 64 bits are read to the last digit", "[csv]") {
   const auto data = read(
       "\xEF\xBB\xBF"
-      "a\n9007199254740993\n-9223372036854775808\n1e3\n",
+      "a\n+9007199254740993\n9007199254740993.0\n-9223372036854775808\n1e3\n",
       {{"x", {"a"}, DType::int64}});
-  CHECK(
-      std::ranges::equal(data.array("x").data<std::int64_t>(),
-                         std::vector<std::int64_t>{9007199254740993, std::numeric_limits<std::int64_t>::min(), 1000}));
+  const std::vector<std::int64_t> expected{9007199254740993, 9007199254740993, std::numeric_limits<std::int64_t>::min(),
+                                           1000};
+  CHECK(std::ranges::equal(data.array("x").data<std::int64_t>(), expected));
+}
+
+TEST_CASE("a number that an integer dtype cannot hold is refused", "[csv][errors]") {
+  for (const auto& [text, fault] : {std::pair{"-9223372036854775809", "is out of the range of int64"},
+                                    {"1e999999999999", "is out of the range of int64"},
+                                    {"9007199254740993.5", "is not an integer"},
+                                    {"1e-400", "is not an integer"},
+                                    {"-inf", "is too large"},
+                                    {"nan", "is not a number"}}) {
+    const auto error = refusal("a\n" + std::string(text) + "\n", {{"x", {"a"}, DType::int64}});
+    CHECK(contains(error, "record 2, column 'a': '" + std::string(text) + "' " + fault));
+  }
+}
+
+TEST_CASE("a number is rounded to float32 once", "[csv]") {
+  const auto data = read("a\n1.0000000596046447754\n", {{"x", {"a"}}});
+  CHECK(data.array("x").data<float>()[0] == 1.00000012F);
+}
+
+TEST_CASE("a separator that ends lines or quotes texts is refused", "[csv][errors]") {
+  for (const char separator : {'\n', '\r', '"'})
+    CHECK(refusal("a\n1\n", {{"x", {"a"}}}, {.separator = separator}).starts_with("[csv] the separator cannot be"));
 }
 
 TEST_CASE("a number that rounds to the largest float32 is read", "[csv]") {

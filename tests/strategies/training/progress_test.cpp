@@ -111,6 +111,25 @@ TEST_CASE("an epoch that was stopped goes on with the same data alone") {
   CHECK(steps_on(a.batch(2)) == 2);
 }
 
+TEST_CASE("schedules of asynchronous servers go on at the trainer's step, also after parameters were set") {
+  const auto places = places_of(cpu_devices(2));
+  for (const auto& rule : {ConsistencyRule::synchronous(2), ConsistencyRule::asynchronous(2)}) {
+    const ParameterServer servers(places, {Place{}}, rule);
+    auto runtime = scheduled_runtime(4, 2);
+    const auto fit = [&](const std::shared_ptr<ParameterStore>& store, std::int64_t steps) {
+      Trainer trainer(runtime, servers, times("w"), Sgd{.lr = Schedule::from_table({1, 1, 1, 1, 0})}, kRowLoss,
+                      {.parameters = store});
+      trainer.fit(numbers(std::vector<float>(40, 1.0F), 2), {.max_steps = steps});
+    };
+    const auto first = std::make_shared<ParameterStore>(), next = std::make_shared<ParameterStore>();
+    fit(first, 4);
+    next->set_position(first->position());
+    for (const auto& entry : first->entries()) next->set(entry.name, first->get(entry.name));
+    fit(next, 3);
+    CHECK(value_of(*next, "w") == -4.0F);
+  }
+}
+
 TEST_CASE("trainers on one store take turns, each at its own place in the data") {
   auto runtime = scheduled_runtime(6, 2);
   const OneDevice strategy;

@@ -160,6 +160,12 @@ TEST_CASE("a value that was set for a parameter that the model does not have is 
   // State of an optimizer that is used no more.
   other.parameters().set("dense1.weights/second_moment", Tensor::scalar(1.0F));
   CHECK(other.fit(data_of_50()).steps == 4);
+  // A value of another trainer's model.
+  const auto store = std::make_shared<ParameterStore>();
+  store->set("head.weights", Tensor::scalar(1.0F));
+  store->set_position({.step = 3}, "head");
+  auto body = small_trainer(runtime, strategy, {.parameters = store, .name = "body"});
+  CHECK(body.fit(data_of_50()).steps == 4);
 }
 
 TEST_CASE("a runtime may go before what was made on it") {
