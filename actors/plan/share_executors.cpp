@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 #include "troupe/actors/plan/chains.hpp"
 #include "troupe/actors/plan/reachability.hpp"
@@ -71,8 +70,8 @@ class ExecutorSharing {
   }
 
   ActorId last_large(const PlanSegment& segment) const {
-    const auto large = std::ranges::find_if(std::views::reverse(segment.actors),
-                                            [&](ActorId id) { return !is_small(plan_, plan_.actors[id]); });
+    const auto large = std::find_if(segment.actors.rbegin(), segment.actors.rend(),
+                                    [&](ActorId id) { return !is_small(plan_, plan_.actors[id]); });
     return large != segment.actors.rend() ? *large : segment.actors.back();
   }
 

@@ -1,7 +1,6 @@
 #include "troupe/actors/store/trainer_positions.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/name.hpp"
@@ -26,8 +25,8 @@ std::map<std::string, TrainingPosition> TrainerPositions::all() const {
 
 bool TrainerPositions::has_other(const std::string& trainer) const {
   std::lock_guard lock(mutex_);
-  const auto is_other = [&](const std::string& name) { return name != trainer; };
-  return std::ranges::any_of(trainers_, is_other) || std::ranges::any_of(std::views::keys(positions_), is_other);
+  return std::ranges::any_of(trainers_, [&](const auto& name) { return name != trainer; }) ||
+         std::ranges::any_of(positions_, [&](const auto& entry) { return entry.first != trainer; });
 }
 
 std::shared_ptr<const std::string> TrainerPositions::enter(const std::string& name) {
