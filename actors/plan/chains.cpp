@@ -1,7 +1,6 @@
 #include "troupe/actors/plan/chains.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -37,10 +36,10 @@ Cost cost_of(const Plan& plan, const PlanActor& actor) {
 /// updates, come last, the largest of them first.
 std::vector<ActorId> largest_end_first(const Plan& plan, const Dependencies& dependencies) {
   auto actors = dependencies.order();
-  const auto ends =
-      std::ranges::stable_partition(actors, [&](ActorId actor) { return !dependencies.followers()[actor].empty(); });
-  std::ranges::stable_sort(ends, std::greater<>(),
-                           [&](ActorId actor) { return cost_of(plan, plan.actors[actor]).bytes; });
+  const auto first_end = std::stable_partition(actors.begin(), actors.end(),
+                                               [&](ActorId actor) { return !dependencies.followers()[actor].empty(); });
+  const auto bytes = [&](ActorId actor) { return cost_of(plan, plan.actors[actor]).bytes; };
+  std::stable_sort(first_end, actors.end(), [&](ActorId a, ActorId b) { return bytes(a) > bytes(b); });
   return actors;
 }
 
