@@ -83,8 +83,8 @@ class ChainCover {
   };
 
   /// Orders the actors topologically. Small actors come as early as possible, so that no actor of another chain waits
-  /// for a small actor that its own chain fires only after a large one. Of several updates that
-  /// follow one actor, the largest comes first and continues the chain of the actor.
+  /// for a small actor that its own chain fires only after a large one. Of several updates that follow one actor, the
+  /// largest comes first and continues the chain of the actor.
   void sort(const Dependencies& dependencies) {
     std::vector<int> position(plan_.actors.size(), 0);
     for (int i = 0; const auto actor : largest_end_first(plan_, dependencies)) position[actor] = i++;

@@ -43,7 +43,8 @@ class Dependencies {
   const std::vector<ActorId>& order() const { return order_; }
   /// The actors of order() in a topological order of within_step() and own_rules(), by which they are grouped.
   const std::vector<ActorId>& grouping_order() const { return grouping_order_; }
-  /// An order like grouping_order(), but with the actor of the smallest `rank` first.
+  /// An order like grouping_order(). Among the actors whose predecessors have all come, the one with the smallest
+  /// `rank` comes next.
   std::vector<ActorId> order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const;
   /// By actor: the other actors that wait for it in within_step(), once for each dependency.
   const std::vector<std::vector<ActorId>>& followers() const { return followers_; }

@@ -36,10 +36,10 @@ struct CsvOptions {
 /// float32 is the nearest one to the number, which is a subnormal number or zero if the number is very small. An
 /// integer is read exactly: 12.0 and 1e3 are integers, 0.5 and 1e-400 are fractions.
 ///
-/// Throws Error that names the file, and the record and column if there are any, for: a missing, damaged or
-/// empty file, one that does not fit into memory, broken quotes, a record with another number of columns than the
-/// first, a missing or ambiguous column, a text that is not a number, a number out of the range of the dtype, a
-/// fraction for an integer dtype, an unknown category. Throws Error that names the field for: a field without columns,
+/// Throws Error that names the file, and the record and column if there are any, for: a missing, damaged or empty file,
+/// one that does not fit into memory, broken quotes, a record with another number of columns than the first, a missing
+/// or ambiguous column, a text that is not a number, a number out of the range of the dtype, a fraction for an integer
+/// dtype, an unknown category. Throws Error that names the field for: a field without columns,
 /// a 16-bit dtype, more categories than the dtype can hold. Throws Error if the separator is a line end or a double
 /// quote.
 Dataset read_csv(const std::filesystem::path& file, const std::vector<CsvField>& fields,
