@@ -91,7 +91,9 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
     group.update = with_outer_states(update_graph(outer, request.spec.seed, group.parameters));
   expect_separable(step, "outer optimizer");
   add_parameters(plan, step);
-  const auto shards = add_shards(plan, step, servers_, {.rule = ConsistencyRule::synchronous(workers)}, true);
+  const ShardOptions outer_updates{
+      .rule = ConsistencyRule::synchronous(workers), .counts_updates = true, .steps_per_update = options_.local_steps};
+  const auto shards = add_shards(plan, step, servers_, outer_updates, true);
   std::vector<std::vector<ActorId>> locals(shards.size());
   for (int w = 0; w < workers; ++w) {
     const auto worker = replica_at(w);

@@ -1,5 +1,6 @@
 #include "troupe/strategies/mirrored.hpp"
 
+#include <algorithm>
 #include <functional>
 
 #include "troupe/actors/plan/conductor.hpp"
@@ -9,6 +10,7 @@
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/uses.hpp"
 #include "troupe/strategies/step/hook_site.hpp"
 #include "troupe/strategies/step/step_decision.hpp"
 #include "troupe/transport/collective_kind.hpp"
@@ -62,9 +64,14 @@ class Reducer {
   const GradientHook::NextStates& next_states() const { return next_states_; }
 
  private:
+  /// The names of the trained parameters in the order in which nodes of the graph first read them. The order of the
+  /// gradients depends on it: models that declare the same parameters and apply them in another order differ.
   std::vector<std::string> names_of_trained(const Graph& graph) const {
+    auto trained = trained_parameters(graph, spec_.optimizer);
+    const Uses uses(graph);
+    std::ranges::stable_sort(trained, {}, [&](ValueId id) { return uses.readers_of(id).front(); });
     std::vector<std::string> names;
-    for (const auto id : trained_parameters(graph, spec_.optimizer)) names.push_back(graph.producer(id).name);
+    for (const auto id : trained) names.push_back(graph.producer(id).name);
     return names;
   }
 

@@ -91,7 +91,7 @@ Plan ParameterServer::training_plan(const PlanRequest& request) const {
                            .weights = static_cast<double>(rule_.quorum)};
   const auto step = split_training(request.spec, request.data.fields(), place, split);
   add_parameters(plan, step);
-  const ShardOptions common{.rule = rule_, .shared_steps = shares_steps()};
+  const ShardOptions common{.rule = rule_, .shared_steps = shares_steps(), .counts_updates = !shares_steps()};
   auto shards = add_shards(plan, step, servers_, common);
   RowShards row_shards(plan, step, servers_, common);
   std::optional<Conductor> decisions;

@@ -48,7 +48,10 @@ using Lists = std::vector<std::vector<ActorId>>;
 class ChainCover {
  public:
   ChainCover(const Plan& plan, const Dependencies& dependencies)
-      : plan_(plan), small_(plan.actors.size()), grouping_{std::vector<std::int32_t>(plan.actors.size()), {}} {
+      : plan_(plan),
+        dependencies_(dependencies),
+        small_(plan.actors.size()),
+        grouping_{std::vector<std::int32_t>(plan.actors.size()), {}} {
     for (std::size_t i = 0; i < small_.size(); ++i) small_[i] = is_small(plan, plan.actors[i]);
     sort(dependencies);
     const auto all = data_successions(dependencies);
@@ -93,9 +96,12 @@ class ChainCover {
 
   std::vector<Succession> data_successions(const Dependencies& dependencies) const {
     std::vector<Succession> all;
-    for (const auto* list : {&dependencies.within_step(), &dependencies.own_rules()})
-      for (const auto& [from, to, edge, kind, tokens] : *list)
-        if (kind == Dependency::Kind::data && from != to) all.emplace_back(from, to);
+    for (const auto& [from, to, edge, kind, tokens] : dependencies.within_step())
+      if (kind == Dependency::Kind::data && from != to) all.emplace_back(from, to);
+    for (ActorId from = 0; const auto& readers : dependencies.through_own_rules()) {
+      for (const auto to : readers) all.emplace_back(from, to);
+      ++from;
+    }
     std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
@@ -113,8 +119,8 @@ class ChainCover {
   bool may_join(ActorId actor, std::int32_t group) const {
     const auto& chain = chains_[group];
     const auto &candidate = plan_.actors[actor], &head = plan_.actors[chain.members.front()];
-    if (!can_contract(candidate) || !can_contract(head) || candidate.place != head.place ||
-        candidate.replica != head.replica)
+    if (dependencies_.is_alone(actor) || !can_contract(candidate) || !can_contract(head) ||
+        candidate.place != head.place || candidate.replica != head.replica)
       return false;
     if (!small_[actor] && chain.tail != kNone && !reachability_->reaches(chain.tail, actor)) return false;
     return std::ranges::all_of(previous_[actor], [&](ActorId before) {
@@ -131,6 +137,7 @@ class ChainCover {
   }
 
   const Plan& plan_;
+  const Dependencies& dependencies_;
   std::vector<bool> small_;
   Grouping grouping_;
   std::unique_ptr<Reachability> reachability_;

@@ -1,17 +1,13 @@
 #include "troupe/actors/plan/dependencies.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <utility>
+
+#include "troupe/actors/plan/own_rule_waits.hpp"
 
 namespace troupe {
 
 namespace {
-
-bool has_own_rule(const Plan& plan, ActorId actor) {
-  return plan.actors[actor].rule == FiringRule::own;
-}
 
 bool feeds_collective(const Plan& plan, const PlanActor& actor) {
   for (const auto& output : actor.outputs) {
@@ -68,67 +64,6 @@ void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<Actor
   }
 }
 
-using Rank = std::function<std::pair<bool, int>(ActorId)>;
-
-/// A topological order of the actors by `followers`, without those that are on a cycle or follow one. Among the actors
-/// whose predecessors have all come, the one with the smallest rank comes next.
-std::vector<ActorId> topological_order(const std::vector<std::vector<ActorId>>& followers, const Rank& rank) {
-  std::vector<int> waits(followers.size(), 0);
-  for (const auto& of_actor : followers)
-    for (auto actor : of_actor) ++waits[actor];
-  using Ready = std::pair<std::pair<bool, int>, ActorId>;
-  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  for (std::size_t i = 0; i < waits.size(); ++i)
-    if (const auto actor = static_cast<ActorId>(i); waits[i] == 0) ready.emplace(rank(actor), actor);
-  std::vector<ActorId> order;
-  while (!ready.empty()) {
-    const auto actor = ready.top().second;
-    ready.pop();
-    order.push_back(actor);
-    for (auto next : followers[actor])
-      if (--waits[next] == 0) ready.emplace(rank(next), next);
-  }
-  return order;
-}
-
-/// Adds `start` and all actors that can be reached from it by `followers`, and that `seen` does not have, to `seen`
-/// and, those behind an actor before the actor itself, to `finished`.
-void visit(const std::vector<std::vector<ActorId>>& followers, ActorId start, std::vector<bool>& seen,
-           std::vector<ActorId>& finished) {
-  if (seen[start]) return;
-  seen[start] = true;
-  std::vector<std::pair<ActorId, std::size_t>> path{{start, 0}};  // an actor, and the next of its followers
-  while (!path.empty()) {
-    auto& [actor, next] = path.back();
-    if (next == followers[actor].size()) {
-      finished.push_back(actor);
-      path.pop_back();
-    } else if (const auto follower = followers[actor][next++]; !seen[follower]) {
-      seen[follower] = true;
-      path.emplace_back(follower, 0);
-    }
-  }
-}
-
-/// Returns the number of the strongly connected component of every actor (Kosaraju's algorithm).
-std::vector<std::size_t> components_of(const std::vector<std::vector<ActorId>>& followers) {
-  std::vector<std::vector<ActorId>> predecessors(followers.size());
-  std::vector<ActorId> finished, members;
-  std::vector<bool> seen(followers.size(), false);
-  for (std::size_t i = 0; i < followers.size(); ++i) {
-    visit(followers, static_cast<ActorId>(i), seen, finished);
-    for (const auto follower : followers[i]) predecessors[follower].push_back(static_cast<ActorId>(i));
-  }
-  std::vector<std::size_t> component(followers.size());
-  seen.assign(followers.size(), false);
-  for (auto actor = finished.rbegin(); actor != finished.rend(); ++actor) {
-    members.clear();
-    visit(predecessors, *actor, seen, members);
-    for (const auto member : members) component[member] = static_cast<std::size_t>(*actor);
-  }
-  return component;
-}
-
 }  // namespace
 
 bool read_inside(const Plan& plan, const PlanEdge& edge) {
@@ -160,27 +95,18 @@ Dependencies::Dependencies(const Plan& plan) : followers_(plan.actors.size()) {
   const auto feeding = feeding_collectives(plan);
   const auto rank = [&](ActorId actor) { return std::pair(!feeding[static_cast<std::size_t>(actor)], actor); };
   grouping_order_ = order_ = topological_order(followers_, rank);
-  possible_followers_ = followers_;
+  through_own_rules_.resize(plan.actors.size());
+  is_alone_.resize(plan.actors.size(), false);
   if (own_rules_.empty()) return;
-  keep_ordering_rules(plan);
+  auto waits = waits_through_own_rules(plan, followers_, own_rules_);
+  through_own_rules_ = std::move(waits.followers);
+  is_alone_ = std::move(waits.alone);
   grouping_order_ = order_by(rank);
 }
 
-void Dependencies::keep_ordering_rules(const Plan& plan) {
-  auto followers = followers_;
-  for (const auto& dependency : own_rules_) followers[dependency.from].push_back(dependency.to);
-  const auto component = components_of(followers);
-  std::erase_if(own_rules_,
-                [&](const auto& dependency) { return component[dependency.from] == component[dependency.to]; });
-  std::vector<bool> waits(followers.size(), false);
-  for (const auto& dependency : own_rules_) waits[dependency.to] = true;
-  std::erase_if(own_rules_,
-                [&](const auto& dependency) { return has_own_rule(plan, dependency.from) && !waits[dependency.from]; });
-  for (const auto& dependency : own_rules_) possible_followers_[dependency.from].push_back(dependency.to);
-}
-
 void Dependencies::add(const Plan& plan, const Dependency& dependency) {
-  const bool own_rule = has_own_rule(plan, dependency.from) || has_own_rule(plan, dependency.to);
+  const bool own_rule =
+      plan.actors[dependency.from].rule == FiringRule::own || plan.actors[dependency.to].rule == FiringRule::own;
   if (!own_rule) all_.push_back(dependency);
   if (dependency.tokens != 0) return;
   (own_rule ? own_rules_ : within_step_).push_back(dependency);
@@ -189,8 +115,11 @@ void Dependencies::add(const Plan& plan, const Dependency& dependency) {
   if (dependency.from != dependency.to && !own_rule) followers_[dependency.from].push_back(dependency.to);
 }
 
-std::vector<ActorId> Dependencies::order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const {
-  return topological_order(possible_followers_, rank);
+std::vector<ActorId> Dependencies::order_by(const ActorRank& rank) const {
+  auto all = followers_;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].insert(all[i].end(), through_own_rules_[i].begin(), through_own_rules_[i].end());
+  return topological_order(all, rank);
 }
 
 }  // namespace troupe

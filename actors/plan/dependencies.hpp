@@ -1,9 +1,8 @@
 #pragma once
 
-#include <functional>
-#include <utility>
 #include <vector>
 
+#include "troupe/actors/plan/actor_order.hpp"
 #include "troupe/actors/plan/plan.hpp"
 
 namespace troupe {
@@ -41,28 +40,28 @@ class Dependencies {
   /// scalars such an actor reads, come as early as possible. Actors that are on a cycle of dependencies without a
   /// token, or depend on one, are missing.
   const std::vector<ActorId>& order() const { return order_; }
-  /// The actors of order() in a topological order of within_step() and own_rules(), by which they are grouped.
+  /// The actors of order() in a topological order of within_step() and through_own_rules(), by which they are grouped.
   const std::vector<ActorId>& grouping_order() const { return grouping_order_; }
   /// An order like grouping_order(). Among the actors whose predecessors have all come, the one with the smallest
   /// `rank` comes next.
-  std::vector<ActorId> order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const;
+  std::vector<ActorId> order_by(const ActorRank& rank) const;
   /// By actor: the other actors that wait for it in within_step(), once for each dependency.
-  const std::vector<std::vector<ActorId>>& followers() const { return followers_; }
-  /// The dependencies without a token from and to actors with their own firing rule, as if these fired like the others.
-  /// They prove nothing, but a group of actors must not wait for itself through such an actor. Without those of cycles,
-  /// which only an actor with its own rule can begin, and of actors that wait for no other actor.
-  const std::vector<Dependency>& own_rules() const { return own_rules_; }
-  /// By actor: the actors that wait for it in within_step() or own_rules().
-  const std::vector<std::vector<ActorId>>& possible_followers() const { return possible_followers_; }
+  const Followers& followers() const { return followers_; }
+  /// By actor: the actors that may wait for it within a step through actors with their own firing rule; see
+  /// waits_through_own_rules(). These waits prove nothing, but a group of actors must not wait for itself by one.
+  const Followers& through_own_rules() const { return through_own_rules_; }
+  /// Whether the actor may not fire together with others, because the waits through actors with their own rule are
+  /// unknown; see OwnRuleWaits::alone.
+  bool is_alone(ActorId actor) const { return is_alone_[static_cast<std::size_t>(actor)]; }
 
  private:
   void add(const Plan& plan, const Dependency& dependency);
-  void keep_ordering_rules(const Plan& plan);
 
   std::vector<Dependency> all_, within_step_;
   std::vector<std::vector<ActorId>> returners_;
-  std::vector<Dependency> own_rules_;
-  std::vector<std::vector<ActorId>> followers_, possible_followers_;
+  std::vector<Dependency> own_rules_;  // without a token, from or to an actor with its own firing rule
+  Followers followers_, through_own_rules_;
+  std::vector<bool> is_alone_;
   std::vector<ActorId> order_, grouping_order_;
 };
 

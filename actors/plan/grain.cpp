@@ -26,14 +26,17 @@ void ungroup(Plan& plan) {
 }
 
 /// Returns the level of every actor: the largest number of steps from one group to another along a path of dependencies
-/// that leads to the actor, also through actors with their own firing rule. Actors of one group and one level can be
-/// contracted: a path from one to the other through another group would raise the level, so no cycle without a token
-/// can arise between segments. No such cycle arises within a segment either, once widen_loops() has run.
+/// that leads to the actor. A wait through actors with their own firing rule is such a step, too. Actors of one group
+/// and one level can be contracted: a path from one to the other through another group would raise the level, so no
+/// cycle without a token can arise between segments. No such cycle arises within a segment either, once widen_loops()
+/// has run.
 std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, const Grouping& grouping) {
   std::vector<int> level(plan.actors.size(), 0);
-  for (auto from : grouping.order)
-    for (auto to : dependencies.possible_followers()[from])
+  for (auto from : grouping.order) {
+    for (auto to : dependencies.followers()[from])
       level[to] = std::max(level[to], level[from] + (grouping.group[from] == grouping.group[to] ? 0 : 1));
+    for (auto to : dependencies.through_own_rules()[from]) level[to] = std::max(level[to], level[from] + 1);
+  }
   return level;
 }
 
@@ -123,7 +126,8 @@ Grouping replicas(const Plan& plan, const Dependencies& dependencies) {
   for (std::size_t i = 0; i < plan.actors.size(); ++i) {
     const auto& actor = plan.actors[i];
     auto& group = grouping.group[i];
-    if (can_contract(actor)) group = first.try_emplace({actor.place, actor.replica}, group).first->second;
+    if (can_contract(actor) && !dependencies.is_alone(static_cast<ActorId>(i)))
+      group = first.try_emplace({actor.place, actor.replica}, group).first->second;
   }
   return grouping;
 }

@@ -12,6 +12,8 @@ namespace {
 // sent, one for those of the worker's last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
+// float32 holds all integers below this one.
+constexpr std::int64_t kCounterBase = std::int64_t{1} << 24;
 
 }  // namespace
 
@@ -27,6 +29,11 @@ Shard::Shard(caf::actor_config& config, const ShardOptions& options)
 
 void Shard::on_run(const RunInfo& run) {
   protocol_.begin(run.first_step, run.first_step);
+  next_update_ = run.first_step;
+  if (options_.counts_updates) {
+    const auto counted = counted_updates();
+    next_update_ = counted > 0 ? counted : run.first_step / options_.steps_per_update;
+  }
   for (auto& worker : workers_) worker = {};
   finished_.clear();
   failure_ = nullptr;
@@ -34,6 +41,17 @@ void Shard::on_run(const RunInfo& run) {
   if (!options_.follows)
     for (auto& event : ShardEvent::from_numbers(recorded)) protocol_.follow(std::move(event));
   begin_run();
+}
+
+std::int64_t Shard::counted_updates() const {
+  const auto counter = parameter(options_.held - 1).data<float>();
+  return static_cast<std::int64_t>(counter[0]) * kCounterBase + static_cast<std::int64_t>(counter[1]);
+}
+
+void Shard::note_counted_updates() const {
+  const auto counter = parameter(options_.held - 1).mutable_data<float>();
+  counter[0] = static_cast<float>(next_update_ / kCounterBase);
+  counter[1] = static_cast<float>(next_update_ % kCounterBase);
 }
 
 void Shard::advance() {
@@ -165,13 +183,14 @@ void Shard::update(std::vector<int> from) {
   std::erase_if(from, [this](int number) { return !worker(number).arrived; });
   const auto failed = std::erase_if(from, [this](int number) { return worker(number).gradients.failure != nullptr; });
   if (from.empty() && failed > 0) return;
-  // protocol_ has already incremented the version for this update.
-  const auto number = protocol_.version() - 1;
   try {
     combine(from);
     std::int64_t rows = 0;
     for (const auto worker : from) rows += rows_of(worker);
-    update_parameters([&] { apply(number, rows); });
+    update_parameters([&] {
+      apply(next_update_++, rows);
+      if (options_.counts_updates) note_counted_updates();
+    });
   } catch (...) {
     fail_with_exception();
   }
@@ -214,8 +233,10 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
   outputs.insert(outputs.end(), static_cast<std::size_t>(followers), event);
   auto actor = external_actor(name, {std::move(inputs), std::move(outputs), {}, FiringRule::own, ports.held});
   actor.place = place;
-  actor.spawn_external = [options, spawn = std::move(spawn)](caf::actor_system& system, SpawnContext& context) {
+  actor.spawn_external = [options, held = ports.held.size(), spawn = std::move(spawn)](caf::actor_system& system,
+                                                                                       SpawnContext& context) {
     auto with_records = options;
+    with_records.held = held;
     with_records.records = {context.shard_log, context.record, context.replay};
     return spawn(system, std::move(with_records));
   };

@@ -22,6 +22,14 @@ struct ShardOptions {
   /// If true, the shard decides nothing: it repeats the events of the leading shard, the one that decides for all
   /// shards. The events arrive at its last input.
   bool follows = false;
+  /// If false, an update has the number of its step. If true, updates are counted: those that the shards have made
+  /// count, and not the batches whose gradients were dropped or left out. The last held parameter of each shard,
+  /// counter_info(), is its number of updates, so the next run goes on with it. If it is 0, the first update has the
+  /// number of its step divided by steps_per_update.
+  bool counts_updates = false;
+  std::int64_t steps_per_update = 1;
+  /// The number of parameters that the shard holds. Set by add_shard().
+  std::size_t held = 0;
   /// The log and the recordings. Set from the SpawnContext when the shard is spawned.
   RunRecords records = {};
 };
@@ -38,6 +46,11 @@ struct ShardOptions {
 /// worker; the further inputs, those of the subclass; the events of the leading shard, if this shard follows. Outputs:
 /// parameters to each worker, once for each of its batches; the events to each shard that follows.
 class Shard : public PortActor {
+ public:
+  /// The number of updates of a shard as a state like others, all of which are float32: the number divided by 2^24, and
+  /// the remainder, which float32 holds exactly.
+  static TensorInfo counter_info() { return {Shape{2}, DType::float32}; }
+
  protected:
   /// A worker's request for the parameters of a batch.
   struct Request {
@@ -60,8 +73,8 @@ class Shard : public PortActor {
   /// Combines the gradients of these workers. The list is empty if all workers of the update were lost. Must not write
   /// to a parameter.
   virtual void combine(const std::vector<int>& from) = 0;
-  /// Applies the combined gradients, which `rows` batch rows have made, as update `number`, the version of the
-  /// parameters before the update.
+  /// Applies the combined gradients, which `rows` batch rows have made, as update `number`; see
+  /// ShardOptions::counts_updates.
   virtual void apply(std::int64_t number, std::int64_t rows) = 0;
   /// The number of batch rows that have made the gradients of a worker.
   virtual std::int64_t rows_of(int worker) { return batch(worker).rows; }
@@ -117,10 +130,13 @@ class Shard : public PortActor {
   Worker& worker(int number) { return workers_[static_cast<std::size_t>(number)]; }
   void finish_request(int number);
   void refuse_request(std::uint32_t from);
+  std::int64_t counted_updates() const;
+  void note_counted_updates() const;
 
   const ShardOptions options_;
   std::size_t runs_ = 0;
   ShardProtocol protocol_;
+  std::int64_t next_update_ = 0;
   std::vector<Worker> workers_;
   // Steps whose gradients were applied or dropped. Not read if workers share steps.
   std::set<std::int64_t> finished_;

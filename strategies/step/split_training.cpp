@@ -78,6 +78,7 @@ class Splitter {
       add_looked_up(parameters, i);
     }
     expect_separable(split_);
+    split_.trainer = spec_.trainer;
     split_.worker = with_parts(eliminate_dead_code(std::move(builder).build()));
     return std::move(split_);
   }

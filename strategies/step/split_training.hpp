@@ -68,6 +68,8 @@ struct SplitTraining {
   /// True: the loss divides by the weights of a batch, of which each worker has a part. The gradients in a block are
   /// those of the sum of the weighted losses, and the element after the magnitude is the sum of the weights.
   bool weighted = false;
+  /// The name of the trainer; see TrainingSpec::trainer.
+  std::string trainer = {};
 
   /// The number of shards: one for each group, and one for each part of each parameter in looked_up.
   std::size_t shards() const;

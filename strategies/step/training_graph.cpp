@@ -181,11 +181,15 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
   return graph;
 }
 
-Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+Graph model_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
   const DefaultFloatMode mode;
-  GraphBuilder builder;
+  GraphBuilder builder({.training = purpose == Purpose::training});
   apply_model(spec, Inputs(builder, fields));
   return without_unread_inputs(optimize_forward(std::move(builder).build()));
+}
+
+Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+  return model_graph(spec, fields, Purpose::evaluation);
 }
 
 ReduceGradients unreduced(const TrainingSpec& spec) {

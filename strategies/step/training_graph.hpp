@@ -80,6 +80,10 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
                     std::int64_t replicas = 1);
 
 /// The model without loss and metrics, optimized. Inputs: the fields that the model reads. Outputs: those of the model.
+/// Throws Error that names the field if one is missing or has another dtype or shape than is needed.
+Graph model_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose);
+
+/// The model_graph() for evaluation.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
 /// The trainable parameters of a forward graph that the optimizer trains (Optimizer::trains) and on which the loss

@@ -56,22 +56,17 @@ void TrainingRun::end_failed_run() {
   } catch (...) {
     if (!error) error = std::current_exception();
   }
-  const auto text = error ? text_of(error) : std::string();
-  const auto first_error = hooks_.agree_on_error ? hooks_.agree_on_error(text) : text;
-  exchange_values(error);
-  if (error) std::rethrow_exception(error);
-  if (!first_error.empty() && has_invalid_sample()) throw Error("run", first_error);
-}
-
-/// Brings the values of a failed run to all processes. Throws Error if that fails and the failure is a sample. After
-/// any other failure the values may be half-written, and the fit passes on that failure.
-void TrainingRun::exchange_values(const std::exception_ptr& error) {
-  if (!hooks_.on_run_end) return;
+  auto first_error = error ? text_of(error) : std::string();
   try {
-    hooks_.on_run_end(plan_->plan());
+    if (hooks_.agree_on_error) first_error = hooks_.agree_on_error(first_error);
+    if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   } catch (const Error&) {
+    // After any other failure than a sample the values may be half-written, or a process may be gone, and the fit
+    // passes on that failure.
     if (!error && has_invalid_sample()) throw;
   }
+  if (error) std::rethrow_exception(error);
+  if (!first_error.empty() && has_invalid_sample()) throw Error("run", first_error);
 }
 
 /// Whether the reported steps include those that other replicas have made after the failed step `step`, or their parts

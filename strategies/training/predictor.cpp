@@ -7,6 +7,8 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/strategy.hpp"
+#include "troupe/strategies/training/model_parameters.hpp"
+#include "troupe/strategies/training/start_values.hpp"
 
 namespace troupe {
 
@@ -22,16 +24,22 @@ std::vector<Field> fields_of(const Graph& graph) {
   return fields;
 }
 
-/// Returns a reader of the parameters of a graph, for replica 0. Adds the parameters to the store if it does not have
-/// them.
-ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterStore>& store, Device device,
+/// Returns a reader of the parameters of a graph, for replica 0. Adds the parameters of the model to the store if it
+/// does not have them. Throws Error like check_values_for_prediction().
+ParameterReader reader_of(const Graph& graph, const Trainer& trainer, const std::vector<Field>& fields, Device device,
                           std::chrono::milliseconds refresh) {
+  const auto& store = trainer.shared_parameters();
   std::vector<ParameterRef> refs;
+  std::vector<PlanParameter> parameters;
   for (auto id : graph.sources(kParameter)) {
     const auto& node = graph.producer(id);
     refs.push_back({node.name, kReplica});
-    store->add({refs.back(), graph.info(id), device, node.initializer, node.trainable});
+    parameters.push_back({refs.back(), graph.info(id), device, node.initializer, node.trainable});
   }
+  complete_parameters(parameters, Purpose::evaluation, *store, trainer.spec(), fields);
+  check_values_for_prediction(*store, parameters, trainer.name());
+  store->note_order(parameters);
+  for (const auto& parameter : parameters) store->add(parameter);
   return {store, std::move(refs), refresh};
 }
 
@@ -47,7 +55,7 @@ Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, Predicto
       device_(trainer.strategy().places().front().device),
       read_(fields_of(graph_)),
       reads_batch_info_(graph_.sources(kInput).size() > read_.size()),
-      reader_(reader_of(graph_, trainer.shared_parameters(), device_, options.refresh)),
+      reader_(reader_of(graph_, trainer, fields, device_, options.refresh)),
       prepared_(options.prepared) {
   if (options.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
 }

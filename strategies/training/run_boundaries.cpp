@@ -35,12 +35,12 @@ void TrainingRun::start_run() {
   end_boundary();
   progress_.begin_run();
   updates_before_ = trained_.updates();
-  in_run_ = true;
   steps_requested_ = left;
   source_ended_ = false;
   const auto& position = progress_.position();
   log_->begin(position.step);
   plan_->start({position.step, left, position.epoch, position.batch});
+  in_run_ = true;
   if (boundaries_) boundaries_->note_run();
   // A stop() before plan_->start() had no effect on the plan, so it is repeated.
   if (stop_wanted_) plan_->stop();

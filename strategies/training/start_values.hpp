@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
 
@@ -12,5 +13,10 @@ class ParameterStore;
 /// have. Start values of optimizer state, whose names contain a slash, are not checked: they may belong to another
 /// optimizer. Nothing is checked if the store has other trainers, or their positions: the value may be of their models.
 void check_start_values(const ParameterStore& store, const Plan& plan, const std::string& trainer);
+
+/// The same for a prediction, whose plan may lack parameters of the loss: throws Error only if one of `parameters` also
+/// has no value, which a value under a wrong name may be meant for.
+void check_values_for_prediction(const ParameterStore& store, const std::vector<PlanParameter>& parameters,
+                                 const std::string& trainer);
 
 }  // namespace troupe

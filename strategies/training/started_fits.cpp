@@ -14,6 +14,7 @@
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/model_parameters.hpp"
 #include "troupe/strategies/training/option_checks.hpp"
 #include "troupe/strategies/training/reporting_sinks.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
@@ -93,6 +94,7 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
+  complete_parameters(plan.parameters, Purpose::training, *store_, spec_, data.fields());
   check_start_values(*store_, plan, *name_);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
   context.equal_copies = keeps_copies_equal(plan);
@@ -134,6 +136,7 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Re
 /// fit() in an expendable process; see Strategy::expendable(). If fit() throws here, the fit goes on in the other
 /// processes.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
+  const DefaultFloatMode mode;
   const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
   auto log = make_training_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);

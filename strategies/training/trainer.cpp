@@ -9,6 +9,7 @@
 #include "troupe/strategies/training/evaluation.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/model_parameters.hpp"
 #include "troupe/strategies/training/option_checks.hpp"
 #include "troupe/strategies/training/parameter_arrays.hpp"
 #include "troupe/strategies/training/predicted_rows.hpp"
@@ -160,6 +161,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   auto log = make_log(data, static_cast<int>(replicas.size()));
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   expect_sinks(plan, PlanRequest::kSink, log->reporting());
+  complete_parameters(plan.parameters, Purpose::evaluation, *store_, spec_, data.fields());
   check_start_values(*store_, plan, *name_);
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
@@ -185,10 +187,11 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto in_order = shared_->share(data.in_order());
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
-  const auto plan =
-      spawn(in_grain(strategy_.prediction_plan(request(in_order, {predicted.graph_output()})), options_.grain),
-            context_for(in_order, predicted.sink()));
-  run_to_end(*plan, epoch_of_forward(in_order, true, options_.seed, strategy_), {});
+  auto plan = in_grain(strategy_.prediction_plan(request(in_order, {predicted.graph_output()})), options_.grain);
+  complete_parameters(plan.parameters, Purpose::evaluation, *store_, spec_, data.fields());
+  check_values_for_prediction(*store_, plan.parameters, *name_);
+  const auto spawned = spawn(std::move(plan), context_for(in_order, predicted.sink()));
+  run_to_end(*spawned, epoch_of_forward(in_order, true, options_.seed, strategy_), {});
   if (const auto rows = shared_->sum(predicted.written()); rows != data.rows())
     throw Error("predict", "the plan of the strategy has predicted " + std::to_string(rows) + " of " +
                                std::to_string(data.rows()) + " rows");

@@ -96,7 +96,11 @@ void TrainingRun::note_position() {
     return;
   }
   const bool by_updates = steps && updates && (!in_order || (*steps == 1 && !progress_.decides_by_replica()));
-  if (by_updates) progress_.set_steps((*updates - updates_before_.value_or(0)) * *steps);
+  if (!by_updates) return;
+  // The last update of a run may be made of fewer steps than the others.
+  const auto made = *updates - updates_before_.value_or(0);
+  const auto fewest = std::max<std::int64_t>(0, made - 1) * *steps + (made > 0 ? 1 : 0);
+  progress_.set_steps(std::clamp(progress_.batches_of_run(), fewest, made * *steps));
 }
 
 void TrainingRun::call_on_over(bool succeeded) {

@@ -146,7 +146,6 @@ class TrainingRun {
   bool is_left_out(const StepMetrics& step) const;
   bool leaves_out(const Failure& failure);
   void end_failed_run();
-  void exchange_values(const std::exception_ptr& error);
   bool has_passed(std::int64_t step) const;
   void pass_batch(std::int64_t step);
   void respawn();
@@ -171,7 +170,7 @@ class TrainingRun {
   std::int64_t steps_requested_ = 0;  // steps that the run may make at most
   bool source_ended_ = false;         // the run made fewer steps because the source of batches had ended the epoch
   std::optional<std::int64_t> updates_before_;
-  bool in_run_ = false;       // true from the start of a run until its position is in the store
+  bool in_run_ = false;       // true while a run has begun whose position is not in the store
   std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
   std::function<void()> on_progress_;

@@ -1,6 +1,6 @@
 // Three processes train, and one of them is killed in a chosen phase of the job while two busy loops load the machine.
 // The others must end within the limit of silence plus max(1 s, 5 times the measured scheduling delay) and name the
-// process.
+// process. The time of a process that begins to join after the kill counts from then on.
 //
 //   kill_matrix [REPETITIONS [PHASE]]
 //
@@ -18,6 +18,7 @@
 #include <cstring>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "troupe/ops/core/random.hpp"
@@ -134,8 +135,11 @@ class Job {
 
   const ChildProcess& operator[](int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
   const Phases& phases(int rank) const { return phases_[static_cast<std::size_t>(rank)]; }
-  bool is_in(int rank, const std::string& phase) const {
-    return std::ranges::any_of(phases(rank), [&](const auto& entry) { return entry.first == phase; });
+  bool is_in(int rank, const std::string& phase) const { return time_of(rank, phase).has_value(); }
+  /// The time at which a process has announced a phase; nothing if it has not.
+  std::optional<Clock::time_point> time_of(int rank, const std::string& phase) const {
+    const auto found = std::ranges::find(phases(rank), phase, &Phases::value_type::first);
+    return found != phases(rank).end() ? std::optional(found->second) : std::nullopt;
   }
   bool ended() const { return std::ranges::all_of(processes_, &ChildProcess::ended); }
 
@@ -210,7 +214,8 @@ Trial try_phase(const std::string& phase, int victim, std::uint64_t delay) {
   const auto since = Clock::now();
   job.wait_until(testing::patience() + 2 * kJoinLimit, [&] { return job.ended(); });
   trial.delay = std::chrono::duration<double>(probe.worst_delay()).count();
-  // A process that has not joined is no member yet: the others wait for it until the limit of the rendezvous.
+  // A process that has not joined is no member yet: the others wait for it until the limit of the rendezvous. A process
+  // that begins to join later than the kill cannot know of it.
   const bool may_not_join = phase == "before join" || phase == "joining";
   const double limit =
       std::chrono::duration<double>(may_not_join ? kJoinLimit : kLostAfter).count() + std::max(1.0, 5.0 * trial.delay);
@@ -221,7 +226,8 @@ Trial try_phase(const std::string& phase, int victim, std::uint64_t delay) {
     if (rank == victim) continue;
     const auto& survivor = job[rank];
     auto why = complaint(survivor, victim, may_have_left);
-    const double seconds = std::chrono::duration<double>(survivor.ended_at() - since).count();
+    const auto waits_since = std::max(since, job.time_of(rank, "joining").value_or(since));
+    const double seconds = std::chrono::duration<double>(survivor.ended_at() - waits_since).count();
     trial.seconds = std::max(trial.seconds, survivor.ended() ? seconds : 0.0);
     if (why.empty() && seconds > limit) why = "takes " + std::to_string(seconds) + " s";
     if (!why.empty())

@@ -1,7 +1,11 @@
 #include "troupe/strategies/local_sgd.hpp"
 
+#include <future>
+#include <utility>
+
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/tests/extent.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -119,6 +123,23 @@ TEST_CASE("the outer optimizer averages the common parameters") {
   trainer.fit(data);
   CHECK(trainer.parameters().get("w").item<float>() == -2.0F);
   CHECK(trainer.parameters().get("w/average").item<float>() == -1.25F);
+}
+
+TEST_CASE("a fit that is given up after a round of fewer steps goes on behind these") {
+  const Runtime runtime({.workers = 1, .cpu_devices = 2});
+  const auto strategy = local(2, 1, 8);
+  const auto data = Dataset::from_arrays({{"x", Tensor::from<float>({40, 1}, std::vector<float>(40, 1.0F))}}).batch(2);
+  Trainer trainer(runtime, strategy, times_w, Sgd{.lr = 1.0}, loss_of_row);
+  {
+    std::promise<void> over;
+    const auto run = trainer.start(data, {.max_steps = 3});
+    run->on_progress([&, told = false]() mutable {
+      if (!std::exchange(told, true)) over.set_value();
+    });
+    REQUIRE(over.get_future().wait_for(patience()) == std::future_status::ready);
+  }
+  CHECK(trainer.parameters().position().step == 3);
+  CHECK(trainer.parameters().position().batch == 3);
 }
 
 TEST_CASE("optimizers that do not suit local steps are refused") {

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
@@ -258,6 +259,37 @@ TEST_CASE("a worker's process that dies costs its work in flight, and one that c
   for (const auto& fit : fits) CHECK(fit.steps == 40 * 9);
   CHECK(gradients_of(fits.front()) == 40 * 9);
   CHECK_THAT(job.notices(), Contains("the others go on") && Contains("rank 3 has come back"));
+}
+
+TEST_CASE("a worker that dies at any moment and comes back at once takes part while short epochs go on") {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    CAPTURE(seed);
+    SmallJob job(1'000'000);
+    const auto model = small_spec().model;
+    std::atomic<bool> is_back{false};
+    FitResult fit;
+    const auto ends = on_processes(5, [&](int rank) {
+      if (rank == 3) {
+        auto calls_left = static_cast<std::int64_t>(uniform_below(100, 5, seed, 0));
+        const auto die = [&]() -> bool { return calls_left-- == 0 ? throw Error("test", "dies") : false; };
+        CHECK_THROWS_WITH(job.take_part(3, model, die), Contains("dies"));
+        job.take_part(3, model, [&] {
+          is_back = true;
+          return false;
+        });
+        return;
+      }
+      // The fit of rank 0 ends two epochs after the return of the worker.
+      int epochs_behind = 0;
+      const auto stop = [&] { return rank == 0 && epochs_behind >= 2; };
+      auto result = job.take_part(rank, model, stop, [&](const EpochMetrics&) { epochs_behind += is_back ? 1 : 0; });
+      if (rank == 0) fit = std::move(result);
+    });
+    CHECK(ends == Ends(5));
+    CHECK(is_back);
+    CHECK(gradients_of(fit) == fit.steps);
+    CHECK_THAT(job.notices(), Contains("rank 3 has come back"));
+  }
 }
 
 TEST_CASE("a worker with another model is refused, and the others go on without it") {

@@ -70,6 +70,18 @@ TEST_CASE("accumulated gradients whose products with their rows are infinite are
   }
 }
 
+TEST_CASE("a worker whose weights have a sum below 0 is left out, also if its gradients are 0") {
+  const auto data = Dataset::from_arrays({{"g", Tensor::from<float>({2}, {0.0F, 1.0F})},
+                                          {"weight", Tensor::from<float>({2}, {-1.0F, 1.000001F})}})
+                        .batch(2);
+  const WeightedByRow loss{[](const Outputs& outputs, const Inputs&) { return outputs[""]; }, "weight"};
+  const ParameterServer servers(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::synchronous(2));
+  auto runtime = scheduled_runtime(7, 2);
+  Trainer trainer(runtime, servers, times_a_scalar, Sgd{.lr = 1.0}, loss);
+  CHECK(trainer.fit(data, {.on_non_finite_loss = NonFiniteLoss::skip}).epochs.at(0).training.skipped_steps == 1);
+  CHECK(trained_w(trainer) == 0.0F);
+}
+
 TEST_CASE("batches whose weights are too large for sums of gradients are left out, with the weights in the text") {
   const WeightedByRow loss{[](const Outputs& outputs, const Inputs&) { return outputs[""]; }, "weight"};
   for (const auto& [name, strategy] : deciding_strategies()) {

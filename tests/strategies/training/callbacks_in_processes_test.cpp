@@ -17,7 +17,7 @@ using namespace troupe::testing;
 namespace {
 
 /// A callback of process 1 does not return while the others wait. Returns what is wrong with their errors.
-std::string stall_in_callback(std::chrono::milliseconds limit) {
+std::string stall_in_callback(const std::string& callback, std::chrono::milliseconds limit) {
   const auto address = new_address();
   std::promise<void> others_ended;
   const auto have_ended = others_ended.get_future().share();
@@ -28,7 +28,9 @@ std::string stall_in_callback(std::chrono::milliseconds limit) {
     const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
     auto trainer = small_trainer(runtime, strategy, {.seed = 3, .stall_limit = limit, .cluster = cluster});
     FitOptions options{.epochs = 2};
-    if (rank == 1) options.on_epoch = [&](const EpochMetrics&) { have_ended.wait_for(patience()); };
+    const auto stall = [&](const auto&) { have_ended.wait_for(patience()); };
+    if (rank == 1 && callback == "on_epoch") options.on_epoch = stall;
+    if (rank == 1 && callback != "on_epoch") options.on_step = stall;
     try {
       trainer.fit(data_of_50(), options);
     } catch (...) {
@@ -37,7 +39,7 @@ std::string stall_in_callback(std::chrono::milliseconds limit) {
     }
   });
   for (const std::size_t rank : {0, 2})
-    if (ends[rank].find("process 1 (") == std::string::npos || ends[rank].find("on_epoch") == std::string::npos)
+    if (ends[rank].find("process 1 (") == std::string::npos || ends[rank].find(callback) == std::string::npos)
       return "rank " + std::to_string(rank) + " says '" + ends[rank] + "'";
   return "";
 }
@@ -73,7 +75,9 @@ TEST_CASE("the text of an exception in a callback of one process travels to the 
 }
 
 TEST_CASE("a stall names the process whose callback does not return") {
-  CHECK(keeps_promise(std::chrono::seconds(3), stall_in_callback) == "");
+  const std::string callback = GENERATE("a callback of its program", "on_epoch");
+  const auto stall = [&](std::chrono::milliseconds limit) { return stall_in_callback(callback, limit); };
+  CHECK(keeps_promise(std::chrono::seconds(3), stall) == "");
 }
 
 TEST_CASE("a process is busy in every callback of a fit, and not while a callback waits for another process") {

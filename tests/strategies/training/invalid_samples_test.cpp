@@ -11,7 +11,9 @@
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/invalid_samples.hpp"
+#include "troupe/tests/strategies/training/one_weight.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -167,6 +169,26 @@ TEST_CASE("asynchronous servers leave a bad sample out") {
   CHECK(result.epochs[0].training.steps + result.epochs[1].training.steps == result.steps);
   CHECK(result.rows == result.steps * kRowsOfBatch / 2);
   CHECK(steps_reported == result.steps);
+}
+
+TEST_CASE("a batch that is left out takes no gradient of other batches out of an accumulated update") {
+  const auto data = Dataset::of_rows(12)
+                        .with_function<float>("g", {1},
+                                              [](std::int64_t row, std::span<float> to) {
+                                                if (row == 4) throw std::runtime_error("the record is damaged");
+                                                to[0] = 1.0F;
+                                              })
+                        .batch(2);
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const ParameterServer servers(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
+    Trainer trainer(runtime, servers, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(2), kRowLoss);
+    const auto result = trainer.fit(data, {.epochs = 3, .on_invalid_sample = InvalidSamples::skip});
+    std::int64_t gradients = 0;
+    for (const auto& [staleness, count] : result.staleness.applied) gradients += count;
+    CHECK(gradients == result.steps);
+    CHECK(value_of(trainer.parameters(), "w") == -static_cast<float>(gradients / 2));
+  }
 }
 
 TEST_CASE("a fit on asynchronous servers makes as many steps as it may, besides the batches that it leaves out") {

@@ -11,6 +11,7 @@
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/one_weight.hpp"
 
 using namespace troupe;
@@ -128,6 +129,34 @@ TEST_CASE("schedules of asynchronous servers go on at the trainer's step, also a
     fit(next, 3);
     CHECK(value_of(*next, "w") == -4.0F);
   }
+}
+
+TEST_CASE("a schedule of updates that are made of several steps goes on in the next run") {
+  // Update n has the rate n + 1, and the gradient is 1.
+  const auto rising = Schedule::from_ops([](Value step) { return step + 1.0F; });
+  const auto sum_of_rates = [](std::int64_t updates) { return static_cast<float>(updates * (updates + 1) / 2); };
+  const auto data = numbers(std::vector<float>(24, 1.0F), 3);
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
+    const ParameterServer backup(places_of(cpu_devices(3)), {Place{}, Place{}}, ConsistencyRule::with_backup(3, 1));
+    auto runtime = scheduled_runtime(seed, 3);
+    Trainer trainer(runtime, backup, times("w"), Sgd{.lr = rising}, kRowLoss);
+    const auto steps = trainer.fit(data, {.epochs = 3, .pause_every = 5}).steps + trainer.fit(data).steps;
+    const auto updates = static_cast<std::int64_t>(trainer.parameters().get("w/shard_updates").data<float>()[1]);
+    CHECK(updates > 0);
+    CHECK(updates < steps);
+    CHECK(value_of(trainer.parameters(), "w") == -sum_of_rates(updates));
+  }
+  // Each epoch of 8 steps ends with an exchange, in which the gradient of the common parameter is 8.
+  auto runtime = scheduled_runtime(4, 2);
+  const LocalSgd local(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 100, .outer = Sgd{.lr = rising}});
+  Trainer trainer(runtime, local, times("w"), Sgd{.lr = 1.0}, kRowLoss);
+  trainer.fit(data, {.epochs = 3});
+  CHECK(value_of(trainer.parameters(), "w") == -8.0F * sum_of_rates(3));
+  const LocalSgd accumulating(places_of(cpu_devices(2)), {Place{}},
+                              {.local_steps = 100, .outer = Optimizer(Sgd{.lr = 1.0}).accumulating(2)});
+  Trainer second(runtime, accumulating, times("v"), Sgd{.lr = 1.0}, kRowLoss);
+  second.fit(data, {.epochs = 4});
+  CHECK(value_of(second.parameters(), "v") == -16.0F);
 }
 
 TEST_CASE("trainers on one store take turns, each at its own place in the data") {

@@ -177,6 +177,32 @@ TEST_CASE("a fit with pauses makes the same steps, and the trainer may be used i
   }
 }
 
+namespace {
+
+/// Mirrored, which counts the plans that it makes.
+class PlanCounter final : public Mirrored {
+ public:
+  PlanCounter() : Mirrored(cpu_devices(1)) {}
+  Plan training_plan(const PlanRequest& request) const override {
+    ++plans;
+    return Mirrored::training_plan(request);
+  }
+  mutable int plans = 0;
+};
+
+}  // namespace
+
+TEST_CASE("short fits and pauses on the same data make one plan, and other data makes another") {
+  auto runtime = scheduled_runtime(2);
+  const PlanCounter strategy;
+  auto trainer = small_trainer(runtime, strategy);
+  for (int i = 0; i < 3; ++i) trainer.fit(data_of_50(), {.max_steps = 1});
+  trainer.fit(data_of_50(), {.max_steps = 4, .pause_every = 1});
+  CHECK(strategy.plans == 1);
+  trainer.fit(data_of_50().batch(5), {.max_steps = 1});
+  CHECK(strategy.plans == 2);
+}
+
 TEST_CASE("early stopping ends a fit before the next epoch begins") {
   auto runtime = scheduled_runtime(5, 1);
   const OneDevice strategy;

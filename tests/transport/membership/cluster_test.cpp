@@ -1,15 +1,23 @@
 #include "troupe/transport/membership/cluster.hpp"
 
+#include <sys/socket.h>
+
 #include <array>
 #include <atomic>
+#include <barrier>
+#include <filesystem>
 #include <future>
+#include <set>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/expect.hpp"
 #include "troupe/tests/limits.hpp"
+#include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/transport/membership/happening.hpp"
 #include "troupe/tests/transport/membership/threads_as_processes.hpp"
+#include "troupe/transport/acceptor.hpp"
 #include "troupe/transport/link_reader.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -21,6 +29,27 @@ float sum_over_ranks(Cluster& cluster, const std::string& name, std::chrono::mil
   const auto group = cluster.communicator(name, {0, 1, 2});
   group[static_cast<std::size_t>(cluster.rank())]->all_reduce(tensor)->wait(limit);
   return tensor.item<float>();
+}
+
+/// The connected TCP sockets of this process.
+std::set<int> connected_sockets() {
+  std::set<int> sockets;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int number = std::stoi(entry.path().filename());
+    sockaddr_storage peer{};
+    socklen_t bytes = sizeof(peer);
+    if (getpeername(number, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && peer.ss_family == AF_INET)
+      sockets.insert(number);
+  }
+  return sockets;
+}
+
+/// A process without the secret of the job says that it is rank 1 of three.
+void expect_stranger_refused(const std::string& address) {
+  const auto stranger = connect_to_acceptor("tcp://" + address, Secret(std::string(32, 'x')), patience());
+  stranger->send(encode(Hello{{}, 1, 3, {}, {}}));
+  expect(eventually([&] { return stranger->was_refused(); }), "the stranger has not been refused");
+  expect(!stranger->receive(std::chrono::steady_clock::now()), "the stranger has got an answer");
 }
 
 }  // namespace
@@ -135,6 +164,27 @@ TEST_CASE("the loss of a process ends every communicator, also one without a ran
   for (const auto rank : {0U, 2U}) CHECK_THAT(ends[rank], Contains("[cluster] process 1 ("));
 }
 
+TEST_CASE("a data connection that is cut ends the waits of all processes, though the control connections live") {
+  const auto address = new_address();
+  std::barrier all_joined(3);
+  const auto ends = on_processes(3, [&](int rank) {
+    auto options = options_of(rank, 3, address);
+    options.same_host = false;
+    options.heartbeat_limit = limit_of(std::chrono::milliseconds(500));
+    const auto cluster = join_cluster(options);
+    all_joined.arrive_and_wait();
+    const auto before = connected_sockets();
+    all_joined.arrive_and_wait();
+    if (rank != 0)
+      cluster->communicator("pair", {1, 2})[static_cast<std::size_t>(rank - 1)]->barrier()->wait(patience());
+    if (rank == 1)
+      for (const int socket : connected_sockets())
+        if (!before.contains(socket)) shutdown(socket, SHUT_RDWR);
+    sum_over_ranks(*cluster, "all", 3 * patience());
+  });
+  for (const auto& end : ends) CHECK_THAT(end, Contains("process 1 (") || Contains("process 2 ("));
+}
+
 TEST_CASE("the loss of a process fails the control links to it, too") {
   const auto address = new_address();
   Happening made;
@@ -160,6 +210,7 @@ TEST_CASE("a process that joins again with the rank of one that is gone is let i
     if (rank == 1) {
       for (const std::size_t other : {0, 2}) ready[other].expect_soon("the order that makes rank 1 expendable");
       cluster.reset();
+      expect_stranger_refused(address);
       cluster = join_cluster(options_of(rank, 3, address));
       cluster->set_expendable({1});
     } else {

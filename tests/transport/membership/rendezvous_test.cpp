@@ -1,7 +1,9 @@
 #include "troupe/transport/membership/rendezvous.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <utility>
 #include <zmq.hpp>
 
@@ -129,27 +131,18 @@ TEST_CASE("a rank 0 that ends while a process waits for the others is named at o
 TEST_CASE("a rank 0 that ends before it has proved the secret is named within the heartbeat limit") {
   const auto address = new_address();
   const FileOfSecret secret('s');
-  const auto ends = on_processes(2, [&](int rank) {
-    if (rank == 0) return PlainListener("tcp://" + address).expect_connection();
-    auto options = options_without_rank_two(rank, address, secret);
-    options.heartbeat_limit = limit_of(std::chrono::milliseconds(100));
-    join_cluster(options);
-  });
-  CHECK(ends[0].empty());
-  CHECK_THAT(ends[1], Contains("rank 0 at " + address + " does not listen any more: it has died or was cut off"));
-}
-
-TEST_CASE("a rank 0 that ends after it has left the secret is named within the heartbeat limit") {
-  const auto address = new_address();
   const auto job = options_of(0, 2, address).job;
   JobSecret earlier(job, {}), newer(job, {});
   earlier.publish();
+  // Rank 1 has the secret, or finds it once rank 0 listens.
+  const bool is_given = GENERATE(true, false);
   const auto ends = on_processes(2, [&](int rank) {
     if (rank == 0) {
       PlainListener("tcp://" + address).expect_connection();
-      return newer.publish();
+      if (!is_given) newer.publish();
+      return;
     }
-    auto options = options_of(rank, 2, address);
+    auto options = is_given ? options_without_rank_two(rank, address, secret) : options_of(rank, 2, address);
     options.limit = 3 * patience();
     options.heartbeat_limit = limit_of(std::chrono::milliseconds(200));
     join_cluster(options);
@@ -221,6 +214,45 @@ TEST_CASE("a rank of another run is refused by its run id, without a secret of i
     join_cluster(options);
   });
   CHECK_THAT(ends[1], Contains("rank 1 belongs to run 'second', this is 'first'"));
+}
+
+TEST_CASE("a run id with control characters is printed without them") {
+  const auto address = new_address();
+  std::mutex mutex;
+  std::string notices;
+  const auto ends = on_processes(2, [&](int rank) {
+    auto options = options_of(rank, 2, address);
+    if (rank == 0) options.limit = 2 * limit_of(std::chrono::milliseconds(500));
+    if (rank == 1) options.job.run_id = "\x1b[2J";
+    options.on_notice = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      notices += line;
+    };
+    join_cluster(options);
+  });
+  for (const auto& text : {notices, ends[1]}) {
+    CHECK_THAT(text, Contains("[2J"));
+    CHECK(std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }));
+  }
+}
+
+TEST_CASE("of two processes of one rank the first joins, and the other learns that the rank is taken") {
+  const auto address = new_address();
+  Happening refusal;
+  const auto ends = on_processes(4, [&](int process) {
+    // Ranks 0, 1, 1 and 2.
+    auto options = options_of(process < 2 ? process : process - 1, 3, address);
+    if (process == 0)
+      options.on_notice = [&](const std::string& line) {
+        if (line.find("there is a rank 1 already at") != std::string::npos) refusal.happen();
+      };
+    if (process == 3) refusal.expect_soon("the refusal of the second rank 1");
+    join_cluster(options)->leave();
+  });
+  CHECK(ends[0].empty());
+  CHECK(ends[3].empty());
+  CHECK(ends[1].empty() != ends[2].empty());
+  CHECK_THAT(ends[1] + ends[2], Contains("there is a rank 1 already at " + address));
 }
 
 TEST_CASE("a rank with another secret does not come, and says why") {

@@ -3,9 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <set>
 #include <thread>
 
 #include "troupe/tests/catch.hpp"
@@ -32,6 +36,22 @@ IncomingFrame guarded_frame(LinkEnds& ends) {
 /// Waits until end b reads payloads of end a in place, which the first packets find out.
 bool reads_in_place(LinkEnds& ends) {
   return eventually([&] { return guarded_frame(ends).payload->local() == nullptr; });
+}
+
+/// The numbers of the threads of this process.
+std::set<std::string> threads_of_process() {
+  std::set<std::string> threads;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    threads.insert(entry.path().filename());
+  return threads;
+}
+
+/// The set of signals that a thread blocks, with bit s - 1 for signal s.
+std::uint64_t blocked_signals_of(const std::string& thread) {
+  std::ifstream status("/proc/self/task/" + thread + "/status");
+  for (std::string word; status >> word;)
+    if (word == "SigBlk:" && status >> word) return std::stoull(word, nullptr, 16);
+  return 0;
 }
 
 }  // namespace
@@ -110,6 +130,23 @@ TEST_CASE("a payload that is read in place stays its sender's until then, and ca
   CHECK(eventually([&] { return frame.payload.use_count() == 1; }));
 }
 
+TEST_CASE("a payload is read in the memory of the process at the other end, not of one that an address names") {
+  const auto first = make_zeromq_endpoint({}), second = make_zeromq_endpoint({});
+  auto address_of_first = first->address(), address_of_second = second->address();
+  address_of_first.pid = address_of_second.pid = 1;
+  first->add_peer(1, address_of_second);
+  second->add_peer(0, address_of_first);
+  LinkEnds ends(first, second);
+  REQUIRE(reads_in_place(ends));
+  auto frame = numbered(7, 100'000);
+  frame.guard = std::make_shared<PayloadGuard>();
+  ends.a.link().send(frame);
+  const auto arrived = ends.b.receive(patience());
+  REQUIRE(arrived);
+  CHECK(
+      std::ranges::all_of(arrived->payload->tensor().data<std::int64_t>(), [](auto element) { return element == 7; }));
+}
+
 TEST_CASE("closing a link, or losing the process at its other end, is the other end's failure") {
   LinkEnds ends({.same_host = GENERATE(false, true)});
   ends.a.link().send(numbered(1, 10));
@@ -177,6 +214,25 @@ TEST_CASE("beats keep a connection alive without frames") {
     REQUIRE(ends.b.receive(patience()));
   }
   CHECK(lost == 0);
+}
+
+TEST_CASE("the threads of endpoints block signals, so that the threads of the program handle them") {
+  const auto before = threads_of_process();
+  LinkEnds ends({.silence_limit = patience()});
+  const auto address = new_address();
+  const Secret secret(std::string(32, 's'));
+  const auto acceptor = make_acceptor({"tcp://" + address}, secret, 4, patience());
+  const auto client = connect_to_acceptor("tcp://" + address, secret, patience());
+  ends.a.link().send(numbered(1, 10));
+  REQUIRE(ends.b.receive(patience()));
+  int threads = 0;
+  for (const auto& thread : threads_of_process()) {
+    if (before.contains(thread)) continue;
+    ++threads;
+    for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGUSR1})
+      CHECK((blocked_signals_of(thread) >> (signal - 1) & 1) == 1);
+  }
+  CHECK(threads >= 2);
 }
 
 TEST_CASE("signals that arrive during a wait do not end it") {

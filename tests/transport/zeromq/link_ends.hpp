@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "troupe/tests/transport/groups.hpp"
@@ -12,6 +13,9 @@ namespace troupe::testing {
 struct LinkEnds {
   explicit LinkEnds(const EndpointOptions& options)
       : endpoints(make_endpoints(2, options)), a(endpoints[0]->link(1, "x")), b(endpoints[1]->link(0, "x")) {}
+  /// The endpoints must know each other as peers 0 and 1.
+  LinkEnds(std::shared_ptr<Endpoint> first, std::shared_ptr<Endpoint> second)
+      : endpoints{std::move(first), std::move(second)}, a(endpoints[0]->link(1, "x")), b(endpoints[1]->link(0, "x")) {}
 
   std::vector<std::shared_ptr<Endpoint>> endpoints;
   LinkReader a, b;

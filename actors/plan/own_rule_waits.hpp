@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "troupe/actors/plan/dependencies.hpp"
+
+namespace troupe {
+
+/// What actors with their own firing rule mean for the other actors of a plan.
+struct OwnRuleWaits {
+  /// By actor: the actors that may wait for it within a step through actors with their own rule.
+  Followers followers;
+  /// By actor: true if it may not fire together with any other actor.
+  std::vector<bool> alone;
+};
+
+/// Returns the waits through actors with their own firing rule. Such an actor may send a tensor only after it has
+/// received another one, so the sender of the latter and the reader of the former must not fire together. Actors with
+/// their own rule between which there is an edge count as one. `own_rules` are the dependencies without a token from
+/// and to actors with their own rule, `followers` the other ones.
+///
+/// A reader does not wait for a sender that itself waits for the reader: the actor with its own rule sends the tensor
+/// of the reader first. If the reader and the sender are on different places or in different replicas, the reader does
+/// not wait for the sender either if both take part in such an exchange, as the workers of a parameter server do. If
+/// actors would wait for each other, their order is unknown. These waits are left out, and all actors of their replicas
+/// are alone.
+OwnRuleWaits waits_through_own_rules(const Plan& plan, const Followers& followers,
+                                     std::span<const Dependency> own_rules);
+
+}  // namespace troupe
