@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// What actors with their own firing rule mean for the other actors of a plan.
+/// The waits in a plan that follow from actors with their own firing rule.
 struct OwnRuleWaits {
   /// By actor: the actors that may wait for it within a step through actors with their own rule.
   Followers followers;
