@@ -28,21 +28,24 @@ bool are_together(const Plan& plan, ActorId a, ActorId b) {
   return actor_at(plan, a).place == actor_at(plan, b).place && actor_at(plan, a).replica == actor_at(plan, b).replica;
 }
 
-/// Returns the ends of all actors with their own rule.
+/// Returns the ends of all actors with their own rule. Such actors that send to each other count as one. The senders of
+/// an actor that sends to another one are senders of the other one, too.
 std::vector<Ends> ends_of(const Plan& plan, std::span<const Dependency> own_rules) {
-  // Edges in both directions make one component of the actors that count as one.
-  Followers joined(plan.actors.size());
-  for (const auto& [from, to, edge, kind, tokens] : own_rules) {
-    if (!fires_by_own_rule(plan, from) || !fires_by_own_rule(plan, to)) continue;
-    joined[static_cast<std::size_t>(from)].push_back(to);
-    joined[static_cast<std::size_t>(to)].push_back(from);
-  }
-  const auto component = cycles_of(joined);
+  Followers between(plan.actors.size());
+  for (const auto& [from, to, edge, kind, tokens] : own_rules)
+    if (fires_by_own_rule(plan, from) && fires_by_own_rule(plan, to))
+      between[static_cast<std::size_t>(from)].push_back(to);
+  const auto component = cycles_of(between);
   std::map<std::size_t, Ends> ends;
   for (const auto& [from, to, edge, kind, tokens] : own_rules) {
     if (!fires_by_own_rule(plan, from)) ends[component[static_cast<std::size_t>(to)]].senders.insert(from);
     if (!fires_by_own_rule(plan, to)) ends[component[static_cast<std::size_t>(from)]].readers.insert(to);
   }
+  for (bool changed = true; std::exchange(changed, false);)
+    for (std::size_t from = 0; from < between.size(); ++from)
+      for (const auto to : between[from])
+        for (const auto sender : Actors(ends[component[from]].senders))
+          changed |= ends[component[static_cast<std::size_t>(to)]].senders.insert(sender).second;
   std::vector<Ends> all;
   for (auto& [number, each] : ends)
     if (!each.senders.empty() && !each.readers.empty()) all.push_back(std::move(each));
