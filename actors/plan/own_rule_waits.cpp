@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "troupe/actors/plan/chains.hpp"
+
 namespace troupe {
 
 namespace {
@@ -52,43 +54,104 @@ std::vector<Ends> ends_of(const Plan& plan, std::span<const Dependency> own_rule
   return all;
 }
 
-/// Returns those of `actors` that can be reached from `start` by `followers`, `start` included.
-Actors reached_from(ActorId start, const Followers& followers, const Actors& actors) {
+/// Calls `visit` for `start` and all actors that can be reached from it by `followers`.
+template <class Visit>
+void visit_all(ActorId start, const Followers& followers, Visit visit) {
   std::vector<bool> seen(followers.size(), false);
   std::vector<ActorId> next{start};
-  Actors reached;
   while (!next.empty()) {
     const auto actor = next.back();
     next.pop_back();
     if (seen[static_cast<std::size_t>(actor)]) continue;
     seen[static_cast<std::size_t>(actor)] = true;
-    if (actors.contains(actor)) reached.insert(actor);
+    visit(actor);
     for (const auto follower : followers[static_cast<std::size_t>(actor)]) next.push_back(follower);
   }
-  return reached;
 }
 
-/// Adds the waits of the readers of some actors with their own rule.
-void add_waits(const Plan& plan, const Followers& followers, const Ends& ends, Followers& waits) {
-  std::map<ActorId, Actors> answers_to;  // by reader: the senders that wait for it
-  Actors answering;
-  for (const auto reader : ends.readers) {
-    const auto& answers = answers_to[reader] = reached_from(reader, followers, ends.senders);
-    answering.insert(answers.begin(), answers.end());
-  }
-  for (const auto& [reader, answers] : answers_to)
-    for (const auto sender : ends.senders) {
-      const bool both_exchange = !answers.empty() && answering.contains(sender);
-      if (are_together(plan, reader, sender) ? !answers.contains(sender) : !both_exchange)
-        waits[static_cast<std::size_t>(sender)].push_back(reader);
+Followers reversed(const Followers& followers) {
+  Followers result(followers.size());
+  for (std::size_t from = 0; from < followers.size(); ++from)
+    for (const auto to : followers[from]) result[static_cast<std::size_t>(to)].push_back(static_cast<ActorId>(from));
+  return result;
+}
+
+/// Finds the waits through actors with their own rule in a plan.
+class WaitSearch {
+ public:
+  /// `followers` has the dependencies, `all` also the waits that are known.
+  WaitSearch(const Plan& plan, const Followers& followers, const Followers& all)
+      : plan_(plan), followers_(followers), all_(all), before_all_(reversed(all)) {}
+
+  /// Adds the waits of the readers of some actors with their own rule to `waits`, by sender.
+  void add_waits(const Ends& ends, Followers& waits) const {
+    std::map<ActorId, Actors> answers_to;  // by reader: the senders that wait for it
+    std::map<ActorId, Replicas> before, after;
+    Actors answering;
+    for (const auto sender : ends.senders) before[sender] = replicas_in(sender, before_all_);
+    for (const auto reader : ends.readers) {
+      after[reader] = replicas_in(reader, all_);
+      visit_all(reader, followers_, [&](ActorId actor) {
+        if (ends.senders.contains(actor)) answers_to[reader].insert(actor);
+      });
+      answering.insert(answers_to[reader].begin(), answers_to[reader].end());
     }
+    for (const auto reader : ends.readers)
+      for (const auto sender : ends.senders) {
+        const auto& answers = answers_to[reader];
+        const bool both_exchange = !answers.empty() && answering.contains(sender);
+        if (!answers.contains(sender) && (!both_exchange || have_common(before[sender], after[reader])))
+          waits[static_cast<std::size_t>(sender)].push_back(reader);
+      }
+  }
+
+ private:
+  /// Places and replicas whose actors may fire together.
+  using Replicas = std::set<std::pair<Place, int>>;
+
+  /// The replicas of `start` and of all actors that can be reached from it.
+  Replicas replicas_in(ActorId start, const Followers& followers) const {
+    Replicas replicas;
+    visit_all(start, followers, [&](ActorId actor) {
+      const auto& planned = actor_at(plan_, actor);
+      if (can_contract(planned)) replicas.emplace(planned.place, planned.replica);
+    });
+    return replicas;
+  }
+
+  static bool have_common(const Replicas& a, const Replicas& b) {
+    return std::ranges::any_of(a, [&](const auto& replica) { return b.contains(replica); });
+  }
+
+  const Plan& plan_;
+  const Followers& followers_;
+  const Followers& all_;
+  const Followers before_all_;
+};
+
+Followers joined(const Followers& followers, const Followers& waits) {
+  auto all = followers;
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].insert(all[i].end(), waits[i].begin(), waits[i].end());
+  return all;
+}
+
+/// Returns all waits through actors with their own rule, by sender, also those between actors that wait for each other.
+Followers all_waits(const Plan& plan, const Followers& followers, std::span<const Dependency> own_rules) {
+  const auto all_ends = ends_of(plan, own_rules);
+  // Each pass may find waits that follow from those of the pass before. None is ever lost.
+  Followers waits(followers.size()), before;
+  while (waits != before) {
+    before = std::exchange(waits, Followers(followers.size()));
+    const auto all = joined(followers, before.empty() ? waits : before);
+    const WaitSearch search(plan, followers, all);
+    for (const auto& ends : all_ends) search.add_waits(ends, waits);
+  }
+  return waits;
 }
 
 /// Removes the waits between actors that wait for each other, and returns these actors.
 Actors remove_cycles(const Followers& followers, Followers& waits) {
-  auto all = followers;
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].insert(all[i].end(), waits[i].begin(), waits[i].end());
-  const auto cycles = cycles_of(all);
+  const auto cycles = cycles_of(joined(followers, waits));
   Actors removed;
   for (std::size_t i = 0; i < waits.size(); ++i) {
     const auto on_cycle = [&](ActorId reader) { return cycles[static_cast<std::size_t>(reader)] == cycles[i]; };
@@ -103,8 +166,7 @@ Actors remove_cycles(const Followers& followers, Followers& waits) {
 
 OwnRuleWaits waits_through_own_rules(const Plan& plan, const Followers& followers,
                                      std::span<const Dependency> own_rules) {
-  OwnRuleWaits waits{Followers(followers.size()), std::vector<bool>(followers.size(), false)};
-  for (const auto& ends : ends_of(plan, own_rules)) add_waits(plan, followers, ends, waits.followers);
+  OwnRuleWaits waits{all_waits(plan, followers, own_rules), std::vector<bool>(followers.size(), false)};
   const auto undecided = remove_cycles(followers, waits.followers);
   for (std::size_t i = 0; i < waits.alone.size(); ++i)
     waits.alone[i] = std::ranges::any_of(

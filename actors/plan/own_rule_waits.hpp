@@ -21,10 +21,9 @@ struct OwnRuleWaits {
 /// and to actors with their own rule, `followers` the other ones.
 ///
 /// A reader does not wait for a sender that itself waits for the reader: the actor with its own rule sends the tensor
-/// of the reader first. If the reader and the sender are on different places or in different replicas, the reader does
-/// not wait for the sender either if both take part in such an exchange, as the workers of a parameter server do. If
-/// actors would wait for each other, their order is unknown. These waits are left out, and all actors of their replicas
-/// are alone.
+/// of the reader first. If both take part in such exchanges, as the workers of a parameter server do, the reader does
+/// not wait for the sender unless actors of one replica come before the sender and behind the reader. If actors would
+/// wait for each other, their order is unknown. These waits are left out, and all actors of their replicas are alone.
 OwnRuleWaits waits_through_own_rules(const Plan& plan, const Followers& followers,
                                      std::span<const Dependency> own_rules);
 

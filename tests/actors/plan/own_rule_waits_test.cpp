@@ -217,6 +217,8 @@ TEST_CASE("workers that get parameters and send gradients do not wait for each o
   auto& plan = made.plan;
   std::vector<float> record;
   const auto source = plan.add(counting_source("count", kSteps)), sink = plan.add(recording_sink("sink", record));
+  // Both belong to no worker.
+  for (const auto actor : {source, sink}) plan.actors[static_cast<std::size_t>(actor)].alone = true;
   std::vector<ActorId> gets, sends;
   for (int worker = 0; worker < 2; ++worker) {
     gets.push_back(plan.add(sum_and_one("gets " + std::to_string(worker), worker)));
