@@ -49,7 +49,15 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     const auto returns = options.cluster->returns(rank);
     const auto [entry, is_new] = added.try_emplace(rank, returns);
     if (closed || (!is_new && std::exchange(entry->second, returns) == returns)) return;
-    spawn_remote_worker(runtime.system(), next_worker++, options.cluster->data_link(rank, kCallLink), actor, variables);
+    std::shared_ptr<Link> link;
+    try {
+      link = options.cluster->data_link(rank, kCallLink);
+    } catch (const Error&) {
+      if (is_new) throw;
+      // The process returned while the link was made, so the link leads to the new process already.
+      return;
+    }
+    spawn_remote_worker(runtime.system(), next_worker++, std::move(link), actor, variables);
   }
 
   void add_processes() {

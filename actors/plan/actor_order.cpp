@@ -26,6 +26,11 @@ void visit(const Followers& followers, ActorId start, std::vector<bool>& seen, s
 
 }  // namespace
 
+Followers joined(Followers a, const Followers& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i].insert(a[i].end(), b[i].begin(), b[i].end());
+  return a;
+}
+
 std::vector<ActorId> topological_order(const Followers& followers, const ActorRank& rank) {
   std::vector<int> waits(followers.size(), 0);
   for (const auto& of_actor : followers)

@@ -12,6 +12,9 @@ namespace troupe {
 /// By actor: the actors that wait for it.
 using Followers = std::vector<std::vector<ActorId>>;
 
+/// Returns by actor the actors that wait for it by one of the two.
+Followers joined(Followers a, const Followers& b);
+
 /// The rank of an actor among those that may come next in an order.
 using ActorRank = std::function<std::pair<bool, int>(ActorId)>;
 

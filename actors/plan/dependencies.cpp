@@ -116,10 +116,7 @@ void Dependencies::add(const Plan& plan, const Dependency& dependency) {
 }
 
 std::vector<ActorId> Dependencies::order_by(const ActorRank& rank) const {
-  auto all = followers_;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    all[i].insert(all[i].end(), through_own_rules_[i].begin(), through_own_rules_[i].end());
-  return topological_order(all, rank);
+  return topological_order(joined(followers_, through_own_rules_), rank);
 }
 
 }  // namespace troupe

@@ -129,12 +129,6 @@ class WaitSearch {
   const Followers before_all_;
 };
 
-Followers joined(const Followers& followers, const Followers& waits) {
-  auto all = followers;
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].insert(all[i].end(), waits[i].begin(), waits[i].end());
-  return all;
-}
-
 /// Returns all waits through actors with their own rule, by sender, also those between actors that wait for each other.
 Followers all_waits(const Plan& plan, const Followers& followers, std::span<const Dependency> own_rules) {
   const auto all_ends = ends_of(plan, own_rules);
@@ -142,7 +136,7 @@ Followers all_waits(const Plan& plan, const Followers& followers, std::span<cons
   Followers waits(followers.size()), before;
   while (waits != before) {
     before = std::exchange(waits, Followers(followers.size()));
-    const auto all = joined(followers, before.empty() ? waits : before);
+    const auto all = joined(followers, before);
     const WaitSearch search(plan, followers, all);
     for (const auto& ends : all_ends) search.add_waits(ends, waits);
   }

@@ -72,16 +72,22 @@ MetricsExchange::MetricsExchange(Cluster& cluster, std::uint64_t generation)
 }
 
 void MetricsExchange::add_peer(int number) {
-  auto& peer = peers_[number];
-  peer.reader = nullptr;
-  peer = {std::make_unique<LinkReader>(cluster_.control_link(number, link_name_)),
-          cluster_.expendable().contains(number), cluster_.returns(number)};
+  const auto returns = cluster_.returns(number);
+  auto reader = std::make_unique<LinkReader>(cluster_.control_link(number, link_name_));
+  peers_[number] = {std::move(reader), cluster_.expendable().contains(number), returns};
 }
 
 void MetricsExchange::begin() {
   for (auto& [number, peer] : peers_) {
     // A process that has returned has made its end of the link again, so this end must be made again, too.
-    if (peer.expendable && cluster_.returns(number) != peer.returns) add_peer(number);
+    if (const auto returns = cluster_.returns(number); peer.expendable && returns != peer.returns) {
+      try {
+        add_peer(number);
+      } catch (const Error&) {
+        // The process returned while this end was made, so the link leads to the new process already.
+        peer.returns = returns;
+      }
+    }
     peer.ended = false;
   }
 }

@@ -5,10 +5,8 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
@@ -52,27 +50,21 @@ std::vector<PlanParameter> model_parameters(const TrainingSpec& spec, const std:
   return parameters;
 }
 
-void complete_parameters(std::vector<PlanParameter>& planned, Purpose purpose, const ParameterStore& store,
-                         const TrainingSpec& spec, const std::vector<Field>& fields) {
-  auto present = names_in(store);
+void add_model_parameters(const Stores& stores, const std::vector<PlanParameter>& planned, Purpose purpose,
+                          const TrainingSpec& spec, const std::vector<Field>& fields) {
+  const auto& first = *stores.front();
+  const auto present = names_in(first);
   const auto is_present = [&](const PlanParameter& parameter) {
     return parameter.per_replica || present.contains(parameter.ref.name);
   };
-  if (store.unclaimed().empty() && (purpose == Purpose::training || std::ranges::all_of(planned, is_present))) return;
-  for (const auto& parameter : planned) present.insert(parameter.ref.name);
+  if (first.unclaimed().empty() && (purpose == Purpose::training || std::ranges::all_of(planned, is_present))) return;
   const auto of_model = model_parameters(spec, fields);
-  for (const auto& parameter : of_model)
-    if (!present.contains(parameter.ref.name)) planned.push_back(parameter);
-  if (purpose == Purpose::training) return;
-  const auto place = [&](const PlanParameter& parameter) {
-    const auto has_name = [&](const PlanParameter& other) { return other.ref.name == parameter.ref.name; };
-    return std::ranges::find_if(of_model, has_name) - of_model.begin();
-  };
-  // Plans without other parameters keep their own order of the copies of all replicas.
-  std::vector<std::ptrdiff_t> places;
-  for (const auto& parameter : planned)
-    if (const auto at = place(parameter); std::ranges::find(places, at) == places.end()) places.push_back(at);
-  if (!std::ranges::is_sorted(places)) std::ranges::stable_sort(planned, {}, place);
+  for (const auto& store : stores) {
+    store->note_order(purpose == Purpose::training ? planned : of_model);
+    const auto known = names_in(*store);
+    for (const auto& parameter : of_model)
+      if (!known.contains(parameter.ref.name)) store->add(parameter);
+  }
 }
 
 }  // namespace troupe

@@ -36,9 +36,8 @@ ParameterReader reader_of(const Graph& graph, const Trainer& trainer, const std:
     refs.push_back({node.name, kReplica});
     parameters.push_back({refs.back(), graph.info(id), device, node.initializer, node.trainable});
   }
-  complete_parameters(parameters, Purpose::evaluation, *store, trainer.spec(), fields);
+  add_model_parameters({store}, parameters, Purpose::evaluation, trainer.spec(), fields);
   check_values_for_prediction(*store, parameters, trainer.name());
-  store->note_order(parameters);
   for (const auto& parameter : parameters) store->add(parameter);
   return {store, std::move(refs), refresh};
 }

@@ -24,6 +24,7 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::milliseconds kStatusLimit{20};
+constexpr std::chrono::seconds kLateStatusLimit{1};
 
 /// Waits up to kStatusLimit for a status message of rank 0. Returns nothing if none arrives, or if it has another kind.
 std::optional<JobStatus> next_status(Cluster& cluster, JobStatus::Kind kind) {
@@ -31,6 +32,17 @@ std::optional<JobStatus> next_status(Cluster& cluster, JobStatus::Kind kind) {
   if (!bytes) return std::nullopt;
   auto status = JobStatus::decode(*bytes);
   return status.kind == kind ? std::optional(std::move(status)) : std::nullopt;
+}
+
+/// Rank 0 announces the end of a fit before it closes its links of the plan, but another link brings the status. If
+/// `failure` is that rank 0 has closed such a link, waits up to kLateStatusLimit for the status. Otherwise, or if none
+/// arrives, returns nothing.
+std::optional<JobStatus> status_behind_closed_link(Cluster& cluster, const Failure& failure) {
+  if (failure.rank != 0 || !failure.cause || failure.cause->kind != FailureKind::aborted) return std::nullopt;
+  const auto deadline = std::chrono::steady_clock::now() + kLateStatusLimit;
+  while (std::chrono::steady_clock::now() < deadline)
+    if (auto status = next_status(cluster, JobStatus::Kind::trained)) return status;
+  return std::nullopt;
 }
 
 /// Lists the properties that the data of all processes must have in common even if each process has samples of its own.
@@ -188,19 +200,25 @@ JobStatus SharedTraining::receive(JobStatus::Kind kind, const StopRequested& sto
 }
 
 FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const {
+  const auto result_of = [](const JobStatus& over) {
+    return FitResult{.steps = over.steps, .rows = over.rows, .seconds = over.seconds, .stopped = over.stopped};
+  };
   while (true) {
     log.begin(0);
     plan.start({});
     do {
-      if (const auto over = next_status(*cluster_, JobStatus::Kind::trained))
-        return {.steps = over->steps, .rows = over->rows, .seconds = over->seconds, .stopped = over->stopped};
+      if (const auto over = next_status(*cluster_, JobStatus::Kind::trained)) return result_of(*over);
       bool is_stopped = false;
       if (stop_requested) plan.call_back("stop_requested", [&] { is_stopped = stop_requested(); });
       if (is_stopped) return {.stopped = true};
       log.take();
       if (plan.has_begun()) plan.check_progress(limit_);
     } while (!plan.done());
-    if (const auto failure = plan.failure()) throw Error("run", to_string(*failure));
+    if (const auto failure = plan.failure()) {
+      const auto over = status_behind_closed_link(*cluster_, *failure);
+      if (!over) throw Error("run", to_string(*failure));
+      return result_of(*over);
+    }
     log.end_run();
   }
 }

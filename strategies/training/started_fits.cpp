@@ -94,7 +94,7 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
-  complete_parameters(plan.parameters, Purpose::training, *store_, spec_, data.fields());
+  add_model_parameters(stores_, plan.parameters, Purpose::training, spec_, data.fields());
   check_start_values(*store_, plan, *name_);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
   context.equal_copies = keeps_copies_equal(plan);

@@ -7,7 +7,7 @@
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/nn/layers.hpp"
-#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
 using namespace troupe;
