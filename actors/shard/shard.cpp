@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/actors/shard/update_count.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 
 namespace troupe {
@@ -12,8 +13,6 @@ namespace {
 // sent, one for those of the worker's last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
-// float32 holds all integers below this one.
-constexpr std::int64_t kCounterBase = std::int64_t{1} << 24;
 
 }  // namespace
 
@@ -29,10 +28,10 @@ Shard::Shard(caf::actor_config& config, const ShardOptions& options)
 
 void Shard::on_run(const RunInfo& run) {
   protocol_.begin(run.first_step, run.first_step);
-  next_update_ = run.first_step;
+  next_update_ = first_step_ = run.first_step;
   if (options_.counts_updates) {
-    const auto counted = counted_updates();
-    next_update_ = counted > 0 ? counted : run.first_step / options_.steps_per_update;
+    const auto count = UpdateCount::read(update_count());
+    next_update_ = count.step == run.first_step ? count.updates : run.first_step / options_.steps_per_update;
   }
   for (auto& worker : workers_) worker = {};
   finished_.clear();
@@ -41,17 +40,6 @@ void Shard::on_run(const RunInfo& run) {
   if (!options_.follows)
     for (auto& event : ShardEvent::from_numbers(recorded)) protocol_.follow(std::move(event));
   begin_run();
-}
-
-std::int64_t Shard::counted_updates() const {
-  const auto counter = parameter(options_.held - 1).data<float>();
-  return static_cast<std::int64_t>(counter[0]) * kCounterBase + static_cast<std::int64_t>(counter[1]);
-}
-
-void Shard::note_counted_updates() const {
-  const auto counter = parameter(options_.held - 1).mutable_data<float>();
-  counter[0] = static_cast<float>(next_update_ / kCounterBase);
-  counter[1] = static_cast<float>(next_update_ % kCounterBase);
 }
 
 void Shard::advance() {
@@ -189,7 +177,7 @@ void Shard::update(std::vector<int> from) {
     for (const auto worker : from) rows += rows_of(worker);
     update_parameters([&] {
       apply(next_update_++, rows);
-      if (options_.counts_updates) note_counted_updates();
+      if (options_.counts_updates) UpdateCount{next_update_, first_step_}.write(update_count());
     });
   } catch (...) {
     fail_with_exception();

@@ -23,9 +23,9 @@ struct ShardOptions {
   /// shards. The events arrive at its last input.
   bool follows = false;
   /// If false, an update has the number of its step. If true, updates are counted: those that the shards have made
-  /// count, and not the batches whose gradients were dropped or left out. The last held parameter of each shard,
-  /// counter_info(), is its number of updates, so the next run goes on with it. If it is 0, the first update has the
-  /// number of its step divided by steps_per_update.
+  /// count, and not the batches whose gradients were dropped or left out. The last held parameter of each shard is the
+  /// UpdateCount, with which the next run goes on. If it is of another step than the first of the run, the first update
+  /// has the number of this step, divided by steps_per_update.
   bool counts_updates = false;
   std::int64_t steps_per_update = 1;
   /// The number of parameters that the shard holds. Set by add_shard().
@@ -46,11 +46,6 @@ struct ShardOptions {
 /// worker; the further inputs, those of the subclass; the events of the leading shard, if this shard follows. Outputs:
 /// parameters to each worker, once for each of its batches; the events to each shard that follows.
 class Shard : public PortActor {
- public:
-  /// The number of updates of a shard as a state like others, all of which are float32: the number divided by 2^24, and
-  /// the remainder, which float32 holds exactly.
-  static TensorInfo counter_info() { return {Shape{2}, DType::float32}; }
-
  protected:
   /// A worker's request for the parameters of a batch.
   struct Request {
@@ -130,13 +125,12 @@ class Shard : public PortActor {
   Worker& worker(int number) { return workers_[static_cast<std::size_t>(number)]; }
   void finish_request(int number);
   void refuse_request(std::uint32_t from);
-  std::int64_t counted_updates() const;
-  void note_counted_updates() const;
+  const Tensor& update_count() const { return parameter(options_.held - 1); }
 
   const ShardOptions options_;
   std::size_t runs_ = 0;
   ShardProtocol protocol_;
-  std::int64_t next_update_ = 0;
+  std::int64_t first_step_ = 0, next_update_ = 0;
   std::vector<Worker> workers_;
   // Steps whose gradients were applied or dropped. Not read if workers share steps.
   std::set<std::int64_t> finished_;

@@ -75,7 +75,10 @@ std::vector<Tensor> ParameterStore::get(const std::vector<std::string>& names, i
   std::unique_lock lock(state_->mutex);
   const State::Visit visit(*state_, lock, {names.begin(), names.end()});
   std::vector<Tensor> values;
-  for (const auto& name : names) values.push_back(state_->value_of(name, replica));
+  for (const auto& name : names) {
+    const auto start = replica == kFirst ? state_->start_value(name) : std::nullopt;
+    values.push_back(start ? host_clone(start->value) : state_->value_of(name, replica));
+  }
   return values;
 }
 

@@ -4,6 +4,7 @@
 
 #include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/actors/shard/row_shard.hpp"
+#include "troupe/actors/shard/update_count.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -26,13 +27,11 @@ HeldParameter held_by_rows(const StoredValue& stored, const RowRange& rows) {
   return {{stored.parameter.ref.name, static_cast<int>(rows.first)}, true};
 }
 
-/// Adds the number of updates of a shard, whose first held parameter is `first`, to the plan. Returns the copy that the
-/// shard holds; see ShardOptions::counts_updates.
-HeldParameter counter_of(Plan& plan, const SplitTraining& step, const HeldParameter& first) {
-  const auto name = first.ref.name + "/shard_updates" + (step.trainer.empty() ? "" : "@" + step.trainer);
-  const ParameterRef counter{name, first.rows ? static_cast<int>(first.rows->first) : first.ref.replica};
-  plan.add_parameter({counter, Shard::counter_info(), Device{}, Initializer::zeros()});
-  return {counter, true};
+/// Adds the copy of shard `number` of the trainer's UpdateCount to the plan, and returns it.
+HeldParameter update_count_of(Plan& plan, const SplitTraining& step, const char* kind, std::size_t number) {
+  const ParameterRef copy{UpdateCount::name_of(kind, step.trainer), static_cast<int>(number)};
+  plan.add_parameter({copy, UpdateCount::info(), Device{}, Initializer::zeros()});
+  return {copy, true};
 }
 
 }  // namespace
@@ -81,7 +80,8 @@ std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& step, const std
     for (const auto& parameter : group.parameters) block.parameters.push_back(parameter.name);
     for (const auto& stored : stored_values(group.update, group.parameters))
       block.held.push_back({stored.parameter.ref, true, stored.rows});
-    if (common.counts_updates) block.held.push_back(counter_of(plan, step, block.held.front()));
+    const auto* const kind = local_steps ? UpdateCount::kOfChanges : UpdateCount::kOfGradients;
+    if (common.counts_updates) block.held.push_back(update_count_of(plan, step, kind, shards.size()));
     const auto [options, followers] = with_followers(step, common, shards.size());
     shards.push_back(add_block_shard(plan, "shard@" + std::to_string(shards.size()), servers[group.server], options,
                                      block, followers));
@@ -99,9 +99,10 @@ RowShards::RowShards(Plan& plan, const SplitTraining& step, const std::vector<Pl
       RowUpdate update{rows.lookup, rows.update, rows.chunk.name, {}};
       for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
         update.held.push_back(held_by_rows(stored, range));
-      if (common.counts_updates) update.held.push_back(counter_of(plan, step, update.held.front()));
+      const auto number = step.groups.size() + all_.size();
+      if (common.counts_updates) update.held.push_back(update_count_of(plan, step, UpdateCount::kOfGradients, number));
       const auto name = "shard@" + rows.parameter.name + "." + std::to_string(range.first);
-      const auto [options, followers] = with_followers(step, common, step.groups.size() + all_.size());
+      const auto [options, followers] = with_followers(step, common, number);
       table.shards.push_back(add_row_shard(plan, name, servers[server], options, update, followers));
       all_.push_back(table.shards.back());
     }

@@ -50,20 +50,27 @@ std::vector<PlanParameter> model_parameters(const TrainingSpec& spec, const std:
   return parameters;
 }
 
-void add_model_parameters(const Stores& stores, const std::vector<PlanParameter>& planned, Purpose purpose,
-                          const TrainingSpec& spec, const std::vector<Field>& fields) {
+std::vector<PlanParameter> note_model_order(const Stores& stores, const std::vector<PlanParameter>& planned,
+                                            Purpose purpose, const TrainingSpec& spec,
+                                            const std::vector<Field>& fields) {
   const auto& first = *stores.front();
   const auto present = names_in(first);
   const auto is_present = [&](const PlanParameter& parameter) {
     return parameter.per_replica || present.contains(parameter.ref.name);
   };
-  if (first.unclaimed().empty() && (purpose == Purpose::training || std::ranges::all_of(planned, is_present))) return;
-  const auto of_model = model_parameters(spec, fields);
+  if (first.unclaimed().empty() && (purpose == Purpose::training || std::ranges::all_of(planned, is_present)))
+    return {};
+  auto of_model = model_parameters(spec, fields);
+  for (const auto& store : stores) store->note_order(purpose == Purpose::training ? planned : of_model);
+  return of_model;
+}
+
+void add_parameters(const Stores& stores, const std::vector<PlanParameter>& parameters) {
+  if (parameters.empty()) return;
   for (const auto& store : stores) {
-    store->note_order(purpose == Purpose::training ? planned : of_model);
-    const auto known = names_in(*store);
-    for (const auto& parameter : of_model)
-      if (!known.contains(parameter.ref.name)) store->add(parameter);
+    const auto present = names_in(*store);
+    for (const auto& parameter : parameters)
+      if (!present.contains(parameter.ref.name)) store->add(parameter);
   }
 }
 

@@ -14,12 +14,16 @@ namespace troupe {
 /// a field, and those of training, or of evaluation, if the model lacks a field for it.
 std::vector<PlanParameter> model_parameters(const TrainingSpec& spec, const std::vector<Field>& fields);
 
-/// Adds the parameters of model_parameters() that neither the stores nor `planned` have to the stores. `planned` has
-/// the parameters of a plan for this purpose, which the stores get next. They then have all parameters of the model,
-/// and start values, which depend on the order of the parameters in a store, are the same whether evaluation or
-/// training comes first. Does nothing if the first store has no start value without a parameter, and the plan is for
-/// training or the store has all of `planned`. Throws the errors of ParameterStore::add().
-void add_model_parameters(const Stores& stores, const std::vector<PlanParameter>& planned, Purpose purpose,
-                          const TrainingSpec& spec, const std::vector<Field>& fields);
+/// Notes the order of the parameters of a model in the stores, before they get `planned`, the parameters of a plan for
+/// this purpose. Start values depend on the order, which is so the same whether evaluation or training comes first.
+/// Returns the parameters of model_parameters(), which add_parameters() must add after the plan is spawned. Does
+/// nothing and returns nothing if the first store has no start value without a parameter, and the plan is for training
+/// or the store has all of `planned`.
+std::vector<PlanParameter> note_model_order(const Stores& stores, const std::vector<PlanParameter>& planned,
+                                            Purpose purpose, const TrainingSpec& spec,
+                                            const std::vector<Field>& fields);
+
+/// Adds those of the parameters that a store lacks to it. Throws the errors of ParameterStore::add().
+void add_parameters(const Stores& stores, const std::vector<PlanParameter>& parameters);
 
 }  // namespace troupe

@@ -36,9 +36,10 @@ ParameterReader reader_of(const Graph& graph, const Trainer& trainer, const std:
     refs.push_back({node.name, kReplica});
     parameters.push_back({refs.back(), graph.info(id), device, node.initializer, node.trainable});
   }
-  add_model_parameters({store}, parameters, Purpose::evaluation, trainer.spec(), fields);
-  check_values_for_prediction(*store, parameters, trainer.name());
+  const auto of_model = note_model_order({store}, parameters, Purpose::evaluation, trainer.spec(), fields);
+  check_values_for_prediction(*store, parameters, of_model, trainer.name());
   for (const auto& parameter : parameters) store->add(parameter);
+  add_parameters({store}, of_model);
   return {store, std::move(refs), refresh};
 }
 

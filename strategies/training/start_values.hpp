@@ -9,14 +9,16 @@ namespace troupe {
 
 class ParameterStore;
 
-/// Throws Error if the store has a start value for a parameter that the plan of the trainer named `trainer` does not
-/// have. Start values of optimizer state, whose names contain a slash, are not checked: they may belong to another
-/// optimizer. Nothing is checked if the store has other trainers, or their positions: the value may be of their models.
-void check_start_values(const ParameterStore& store, const Plan& plan, const std::string& trainer);
+/// Throws Error if the store has a start value for a parameter that is neither in `planned`, the parameters of a plan
+/// of the trainer, nor in `of_model`. Start values of optimizer state, whose names contain a slash, are not checked:
+/// they may belong to another optimizer. Nothing is checked if the store has other trainers, or their positions: the
+/// value may be of their models.
+void check_start_values(const ParameterStore& store, const std::vector<PlanParameter>& planned,
+                        const std::vector<PlanParameter>& of_model, const std::string& trainer);
 
-/// The same for a prediction, whose plan may lack parameters of the loss: throws Error only if one of `parameters` also
+/// The same for a prediction, whose plan may lack parameters of the loss: throws Error only if one of `planned` also
 /// has no value, which a value under a wrong name may be meant for.
-void check_values_for_prediction(const ParameterStore& store, const std::vector<PlanParameter>& parameters,
-                                 const std::string& trainer);
+void check_values_for_prediction(const ParameterStore& store, const std::vector<PlanParameter>& planned,
+                                 const std::vector<PlanParameter>& of_model, const std::string& trainer);
 
 }  // namespace troupe

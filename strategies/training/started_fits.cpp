@@ -62,7 +62,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
   std::shared_ptr<Recording> record;
   if (training) {
-    check_start_values(*store_, training->plan->plan(), *name_);
+    check_start_values(*store_, training->plan->plan().parameters, {}, *name_);
     shared_->agree_on_values();
     training->log->shard_log()->forget_staleness();
   } else {
@@ -94,13 +94,14 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
   record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
-  add_model_parameters(stores_, plan.parameters, Purpose::training, spec_, data.fields());
-  check_start_values(*store_, plan, *name_);
+  const auto of_model = note_model_order(stores_, plan.parameters, Purpose::training, spec_, data.fields());
+  check_start_values(*store_, plan.parameters, of_model, *name_);
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
   context.equal_copies = keeps_copies_equal(plan);
   context.record = recordings.record;
   context.replay = recordings.replay;
   auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places());
+  add_parameters(stores_, of_model);
   if (shared_->has_others())
     shared_->announce({.generation = spawned->generation(),
                        .plan_hash = hash_of(spawned->plan()),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/shard/update_count.hpp"
 
 namespace troupe {
 
@@ -34,6 +35,16 @@ std::set<std::pair<int, std::string>> trained_in(const Plan& plan) {
 TrainedParameters::TrainedParameters(const Stores& stores, const Plan& plan) {
   for (const auto& [process, name] : trained_in(plan))
     if (const auto& store = stores.at(static_cast<std::size_t>(process))) trained_.emplace_back(store, name);
+  std::set<std::string> counts;
+  for (const auto& parameter : plan.parameters)
+    if (UpdateCount::is_name(parameter.ref.name)) counts.insert(parameter.ref.name);
+  for (const auto& store : stores)
+    for (const auto& name : counts)
+      if (store) update_counts_.emplace_back(store, name);
+}
+
+void TrainedParameters::note_step(std::int64_t step) const {
+  for (const auto& [store, name] : update_counts_) UpdateCount::note_step(*store, name, step);
 }
 
 std::optional<std::int64_t> TrainedParameters::updates() const {

@@ -22,9 +22,12 @@ class TrainedParameters {
   /// Returns the largest number of updates among the newest whole copies of the parameters. Returns nothing if a
   /// parameter has no whole copy, or if there is none.
   std::optional<std::int64_t> updates() const;
+  /// Notes the step after a run in the UpdateCounts of the plan, in all stores of this process.
+  void note_step(std::int64_t step) const;
 
  private:
   std::vector<std::pair<std::shared_ptr<const ParameterStore>, std::string>> trained_;
+  std::vector<std::pair<std::shared_ptr<ParameterStore>, std::string>> update_counts_;
 };
 
 }  // namespace troupe

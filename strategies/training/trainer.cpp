@@ -161,10 +161,11 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   auto log = make_log(data, static_cast<int>(replicas.size()));
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   expect_sinks(plan, PlanRequest::kSink, log->reporting());
-  add_model_parameters(stores_, plan.parameters, Purpose::evaluation, spec_, data.fields());
-  check_start_values(*store_, plan, *name_);
+  const auto of_model = note_model_order(stores_, plan.parameters, Purpose::evaluation, spec_, data.fields());
+  check_start_values(*store_, plan.parameters, of_model, *name_);
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
+  add_parameters(stores_, of_model);
   Evaluation evaluation(*log);
   run_to_end(*spawned, epoch_of_forward(data, batches == nullptr, options_.seed, strategy_),
              [&] { evaluation.add_steps(); });
@@ -188,9 +189,10 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
   auto plan = in_grain(strategy_.prediction_plan(request(in_order, {predicted.graph_output()})), options_.grain);
-  add_model_parameters(stores_, plan.parameters, Purpose::evaluation, spec_, data.fields());
-  check_values_for_prediction(*store_, plan.parameters, *name_);
+  const auto of_model = note_model_order(stores_, plan.parameters, Purpose::evaluation, spec_, data.fields());
+  check_values_for_prediction(*store_, plan.parameters, of_model, *name_);
   const auto spawned = spawn(std::move(plan), context_for(in_order, predicted.sink()));
+  add_parameters(stores_, of_model);
   run_to_end(*spawned, epoch_of_forward(in_order, true, options_.seed, strategy_), {});
   if (const auto rows = shared_->sum(predicted.written()); rows != data.rows())
     throw Error("predict", "the plan of the strategy has predicted " + std::to_string(rows) + " of " +

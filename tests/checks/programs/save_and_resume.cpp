@@ -15,9 +15,9 @@ void save(const ParameterStore& store, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   const auto at = store.position();
   file << at.step << ' ' << at.epoch << ' ' << at.batch << ' ' << at.rows << ' ' << at.batch_rows << '\n';
-  for (const auto& entry : store.entries()) {
-    const auto value = store.get(entry.name);
-    file << entry.name << ' ' << static_cast<int>(value.dtype()) << ' ' << value.shape().rank();
+  for (const auto& name : store.names()) {
+    const auto value = store.get(name);
+    file << name << ' ' << static_cast<int>(value.dtype()) << ' ' << value.shape().rank();
     for (auto size : value.shape().list()) file << ' ' << size;
     file << '\n';
     file.write(reinterpret_cast<const char*>(value.raw()), static_cast<std::streamsize>(value.bytes()));

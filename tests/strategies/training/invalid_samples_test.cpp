@@ -191,6 +191,25 @@ TEST_CASE("a batch that is left out takes no gradient of other batches out of an
   }
 }
 
+TEST_CASE("batches that are left out before the first update of asynchronous servers count as no update") {
+  const auto data = Dataset::of_rows(12)
+                        .with_function<float>("g", {1},
+                                              [](std::int64_t row, std::span<float> to) {
+                                                if (row < 2) throw std::runtime_error("the record is damaged");
+                                                to[0] = 1.0F;
+                                              })
+                        .batch(2);
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const ParameterServer servers(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
+    const auto rising = Schedule::from_ops([](Value step) { return step + 1.0F; });
+    Trainer trainer(runtime, servers, times("w"), Sgd{.lr = rising}, kRowLoss);
+    const auto steps = trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip}).steps;
+    CHECK(steps > 0);
+    CHECK(value_of(trainer.parameters(), "w") == -static_cast<float>(steps * (steps + 1) / 2));
+  }
+}
+
 TEST_CASE("a fit on asynchronous servers makes as many steps as it may, besides the batches that it leaves out") {
   auto runtime = scheduled_runtime(3, 3);
   const ParameterServer servers(places_of(cpu_devices(2)), places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <thread>
 
+#include "troupe/actors/shard/update_count.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
@@ -141,7 +142,7 @@ TEST_CASE("a schedule of updates that are made of several steps goes on in the n
     auto runtime = scheduled_runtime(seed, 3);
     Trainer trainer(runtime, backup, times("w"), Sgd{.lr = rising}, kRowLoss);
     const auto steps = trainer.fit(data, {.epochs = 3, .pause_every = 5}).steps + trainer.fit(data).steps;
-    const auto updates = static_cast<std::int64_t>(trainer.parameters().get("w/shard_updates").data<float>()[1]);
+    const auto updates = UpdateCount::read(trainer.parameters().get(UpdateCount::kOfGradients)).updates;
     CHECK(updates > 0);
     CHECK(updates < steps);
     CHECK(value_of(trainer.parameters(), "w") == -sum_of_rates(updates));
@@ -157,6 +158,40 @@ TEST_CASE("a schedule of updates that are made of several steps goes on in the n
   Trainer second(runtime, accumulating, times("v"), Sgd{.lr = 1.0}, kRowLoss);
   second.fit(data, {.epochs = 4});
   CHECK(value_of(second.parameters(), "v") == -16.0F);
+}
+
+TEST_CASE("the count of updates on shards is the trainer's, whatever it has trained where") {
+  // Both parameters have the gradient 1, and update n has the rate n + 1. A fit makes 8 updates on asynchronous
+  // servers.
+  const auto rising = Schedule::from_ops([](Value step) { return step + 1.0F; });
+  const auto data = numbers(std::vector<float>(8, 1.0F), 2);
+  const Model model = [](const Inputs& in) -> Outputs {
+    const auto parameter = [&](const char* name) { return in.builder().parameter(name, {1}, Initializer::zeros()); };
+    return mul(in["g"], add(parameter("b"), parameter("a")));
+  };
+  const auto places = places_of(cpu_devices(2));
+  const ParameterServer one(places, {Place{}}, ConsistencyRule::asynchronous(2));
+  const ParameterServer two(places, {Place{}, Place{}}, ConsistencyRule::asynchronous(2));
+  const Mirrored mirrored(places);
+  const LocalSgd local(places, {Place{}}, {.local_steps = 4});
+  auto runtime = scheduled_runtime(4, 2);
+  const auto values_after = [&](const std::vector<std::pair<const Strategy*, Optimizer>>& fits, bool begins_anew) {
+    const auto store = std::make_shared<ParameterStore>();
+    for (const auto& [strategy, optimizer] : fits) {
+      if (begins_anew) store->set_position({});
+      Trainer trainer(runtime, *strategy, model, optimizer, kRowLoss, {.parameters = store, .name = "trainer"});
+      trainer.fit(data);
+    }
+    return std::pair(value_of(*store, "a"), value_of(*store, "b"));
+  };
+  const Optimizer all = Sgd{.lr = rising};
+  const auto without_b = all.frozen([](const std::string& name) { return name == "b"; });
+  CHECK(values_after({{&one, all}, {&one, without_b}, {&one, all}}, false) == std::pair(-300.0F, -200.0F));
+  CHECK(values_after({{&two, all}, {&one, all}, {&two, all}}, false) == std::pair(-300.0F, -300.0F));
+  // Mirrored makes steps 8 to 11, LocalSgd also, each with the rate of the step.
+  CHECK(values_after({{&one, all}, {&mirrored, all}, {&one, all}}, false) == std::pair(-210.0F, -210.0F));
+  CHECK(values_after({{&one, all}, {&local, all}, {&one, all}}, false) == std::pair(-210.0F, -210.0F));
+  CHECK(values_after({{&one, all}, {&one, all}}, true) == std::pair(-72.0F, -72.0F));
 }
 
 TEST_CASE("trainers on one store take turns, each at its own place in the data") {
