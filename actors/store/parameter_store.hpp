@@ -76,9 +76,9 @@ class ParameterStore {
   /// A value of `replica` that stands for the lowest replica with a copy of the parameter in this store, or for the
   /// newest copy if that is one of the same model with more updates.
   static constexpr int kFirst = -1;
-  /// Copies the value of a replica's copy to host memory; for kFirst, the start value if no plan has added the parameter
-  /// yet. Throws Error if there is no such copy, if a run writes to it (for kFirst: to any copy of the parameter), or if
-  /// it is broken.
+  /// Copies the value of a replica's copy to host memory; for kFirst, the start value if no plan has added the
+  /// parameter yet. Throws Error if there is no such copy, if a run writes to it (for kFirst: to any copy of the
+  /// parameter), or if it is broken.
   Tensor get(const std::string& name, int replica = kFirst) const;
   /// Copies the values of several parameters at one time: if a fit trains them, at one step boundary.
   std::vector<Tensor> get(const std::vector<std::string>& names, int replica = kFirst) const;
