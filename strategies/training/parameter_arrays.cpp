@@ -18,13 +18,15 @@ ParameterArrays parameter_arrays(const ParameterStore& store) {
 }
 
 void set_parameter_arrays(ParameterStore& store, const ParameterArrays& arrays,
-                          const std::function<std::optional<std::string>(const std::string& name)>& name_of) {
+                          const std::function<std::optional<std::string>(const std::string& name)>& name_of,
+                          const std::optional<std::set<std::string>>& known) {
   const auto entries = store.entries();
   ParameterArrays named;
   for (const auto& [name, array] : arrays) {
     const auto name_here = name_of ? name_of(name) : std::optional(name);
     if (!name_here) continue;
-    if (!entries.empty() && std::ranges::find(entries, *name_here, &ParameterStore::Entry::name) == entries.end())
+    if (known && !known->contains(*name_here) &&
+        std::ranges::find(entries, *name_here, &ParameterStore::Entry::name) == entries.end())
       throw Error("trainer", "the model has no parameter '" + *name_here + "'");
     named.emplace_back(*name_here, array);
   }

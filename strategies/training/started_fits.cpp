@@ -14,6 +14,7 @@
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/model_names.hpp"
 #include "troupe/strategies/training/model_parameters.hpp"
 #include "troupe/strategies/training/option_checks.hpp"
 #include "troupe/strategies/training/reporting_sinks.hpp"
@@ -86,6 +87,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
 KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchSource* batches,
                                                const FitOptions& options, std::shared_ptr<Recording>& record) {
   const DefaultFloatMode mode;
+  model_names_->note(data.fields());
   auto log = make_training_log(data);
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
   check_carried_states(plan, data);

@@ -9,6 +9,7 @@
 #include "troupe/strategies/training/evaluation.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/model_names.hpp"
 #include "troupe/strategies/training/model_parameters.hpp"
 #include "troupe/strategies/training/option_checks.hpp"
 #include "troupe/strategies/training/parameter_arrays.hpp"
@@ -44,7 +45,8 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       stores_(stores_of_parts(store_, options_.other_parts.size())),
       device_arrays_(std::make_shared<DeviceArrays>()),
       shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)),
-      kept_(std::make_shared<KeptTraining>()) {
+      kept_(std::make_shared<KeptTraining>()),
+      model_names_(std::make_unique<ModelNames>()) {
   check_stall_limit(options_.stall_limit);
   if (*name_ == ParameterStore::kTrainer) return;
   spec_.trainer = *name_;
@@ -140,7 +142,7 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  set_parameter_arrays(*store_, arrays, name_of);
+  set_parameter_arrays(*store_, arrays, name_of, model_names_->of(spec_));
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
@@ -158,6 +160,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
+  model_names_->note(data.fields());
   auto log = make_log(data, static_cast<int>(replicas.size()));
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   expect_sinks(plan, PlanRequest::kSink, log->reporting());

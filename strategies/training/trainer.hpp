@@ -23,6 +23,7 @@ class Recording;
 class Trace;
 struct BatchSource;
 struct EpochRows;
+class ModelNames;
 class SharedTraining;
 struct PartSetup;
 
@@ -114,10 +115,11 @@ class Trainer {
   /// Maps the name of a parameter in another model to its name in this model. Returns nothing for a parameter that is
   /// to be left out.
   using ParameterNames = std::function<std::optional<std::string>(const std::string& name)>;
-  /// Sets the named parameters; the others keep their values. Before the first plan is spawned, the values become start
-  /// values, whose names and shapes are checked when a plan is spawned. Afterwards, throws Error if the model has no
-  /// parameter of a name, or if a shape or dtype differs; none is set then. A Predictor uses the old values of all
-  /// parameters or the new values of all parameters.
+  /// Sets the named parameters; the others keep their values. Values of parameters that no plan has yet become start
+  /// values, whose names and shapes are checked when a plan is spawned. After the first fit or evaluation, throws Error
+  /// if the model has no parameter of a name, neither in training nor in evaluation. Throws Error if a shape or dtype
+  /// differs from that in the store. If it throws, none is set. A Predictor uses the old values of all parameters or
+  /// the new values of all parameters.
   void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
 
   /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see
@@ -167,6 +169,7 @@ class Trainer {
   std::shared_ptr<DeviceArrays> device_arrays_;  // copies of data sets on devices, shared by all plans
   std::unique_ptr<SharedTraining> shared_;
   std::shared_ptr<KeptTraining> kept_;
+  std::unique_ptr<ModelNames> model_names_;
   SingleUser user_{"trainer"};
 };
 

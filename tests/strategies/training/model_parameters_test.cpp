@@ -67,6 +67,14 @@ std::vector<std::vector<float>> values_of(const Trainer& trainer) {
   return values;
 }
 
+/// What a trainer may do first.
+std::vector<std::function<void(Trainer&)>> first_uses() {
+  return {[](Trainer& trainer) { trainer.fit(data_with_head(), {.max_steps = 0}); },
+          [](Trainer& trainer) { trainer.evaluate(data_with_head()); },
+          [](Trainer& trainer) { trainer.predict(data_with_head(), "y"); },
+          [](Trainer& trainer) { Predictor(trainer, data_with_head().fields()); }};
+}
+
 }  // namespace
 
 TEST_CASE("the parameters of a model are those of training, then those that evaluation alone has") {
@@ -82,11 +90,6 @@ TEST_CASE("the parameters of a model are those of training, then those that eval
 }
 
 TEST_CASE("start values do not depend on what a trainer does first") {
-  const std::vector<std::function<void(Trainer&)>> first_uses{
-      [](Trainer& trainer) { trainer.fit(data_with_head(), {.max_steps = 0}); },
-      [](Trainer& trainer) { trainer.evaluate(data_with_head()); },
-      [](Trainer& trainer) { trainer.predict(data_with_head(), "y"); },
-      [](Trainer& trainer) { Predictor(trainer, data_with_head().fields()); }};
   const auto places = places_of(cpu_devices(2));
   const Mirrored mirrored(places);
   const ParameterServer servers(places, {Place{}, Place{}}, ConsistencyRule::synchronous(2));
@@ -94,7 +97,7 @@ TEST_CASE("start values do not depend on what a trainer does first") {
   const OneDevice one;
   std::vector<std::vector<float>> expected;
   for (const auto* strategy : std::vector<const Strategy*>{&one, &mirrored, &servers, &local})
-    for (const auto& use : first_uses) {
+    for (const auto& use : first_uses()) {
       auto runtime = scheduled_runtime(1, 2);
       Trainer trainer(runtime, *strategy, model_with_head, Sgd{.lr = 0.1}, loss_of_head, {.seed = 1});
       use(trainer);
@@ -122,6 +125,38 @@ TEST_CASE("values for all parameters of a model are taken, whatever the trainer 
     CHECK(trainer.evaluate(data_with_head()).loss == source.evaluate(data_with_head()).loss);
     CHECK(values_of(trainer) == values_of(source));
     trainer.set_parameters(arrays);
+  }
+}
+
+TEST_CASE("all parameters of a model may be set whatever the trainer has done before, and no others") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  const auto value = Tensor::from<float>({kWide, kWide}, std::vector<float>(kWide * kWide, 0.5F));
+  Trainer::Arrays arrays;
+  for (const auto* name : {"first", "head", "last", "scale"}) arrays.emplace_back(name, value);
+  for (const auto& use : first_uses()) {
+    const auto store = std::make_shared<ParameterStore>(1);
+    const auto trainer_named = [&](const std::string& name, const Model& model, const Loss& loss) {
+      return std::make_unique<Trainer>(runtime, strategy, model, Sgd{.lr = 0.1}, loss,
+                                       TrainerOptions{.parameters = store, .name = name});
+    };
+    const auto trainer = trainer_named("a", model_with_head, loss_of_head);
+    use(*trainer);
+    trainer->set_parameters(arrays);
+    trainer->evaluate(data_with_head());
+    trainer->fit(data_with_head(), {.max_steps = 0});
+    for (const auto& values : values_of(*trainer)) CHECK(values == std::vector<float>(kWide * kWide, 0.5F));
+    CHECK_THROWS_WITH(trainer->set_parameters({{"model.first", value}}),
+                      Contains("[trainer] the model has no parameter 'model.first'"));
+    // A model that no plan has yet.
+    const Model other = [](const Inputs& in) -> Outputs {
+      return {{"y", matmul(in["x"], in.builder().parameter("other", {kWide, kWide}, Initializer::zeros()))}};
+    };
+    const auto second =
+        trainer_named("b", other, [](const Outputs& out, const Inputs&) { return squares_of_rows(out["y"]); });
+    second->set_parameters({{"other", value}});
+    second->fit(data_with_head(), {.max_steps = 0});
+    CHECK(store->get("other").data<float>()[0] == 0.5F);
   }
 }
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "troupe/ops/data/field.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
+
+namespace troupe {
+
+/// The names of the parameters of a model, as far as data with labels has shown them. Thread-safe.
+class ModelNames {
+ public:
+  ModelNames();
+  ~ModelNames();
+
+  /// Notes the fields of data on which the model is trained or evaluated.
+  void note(std::vector<Field> fields);
+  /// Returns the names in model_parameters() for the fields that were noted last; nothing if none were.
+  std::optional<std::set<std::string>> of(const TrainingSpec& spec) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace troupe
