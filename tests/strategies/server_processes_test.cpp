@@ -202,7 +202,7 @@ class SmallJob {
     Runtime runtime({.workers = 1, .cpu_devices = 5});
     const auto strategy = asynchronous()(server_places(*cluster, cpu_devices(1), 1));
     Trainer trainer(runtime, *strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.seed = 3, .cluster = cluster});
-    const auto result =
+    auto result =
         trainer.fit(data_of_50(), {.epochs = epochs_, .on_epoch = on_epoch, .stop_requested = stop_requested});
     trainer.evaluate(data_of_50());
     cluster->leave();
