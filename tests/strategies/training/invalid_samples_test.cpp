@@ -11,9 +11,7 @@
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
-#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/invalid_samples.hpp"
-#include "troupe/tests/strategies/training/one_weight.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -149,94 +147,6 @@ TEST_CASE("a batch of an actor that is left out counts as one of its epoch, as t
   }
 }
 
-TEST_CASE("asynchronous servers leave a bad sample out") {
-  auto runtime = scheduled_runtime(3, 3);
-  const auto places = places_of(cpu_devices(2));
-  const ParameterServer servers(places, places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
-  auto trainer = small_trainer(runtime, servers);
-  const auto data = rows_without({}, {13});
-  std::int64_t steps_reported = 0;
-  const auto result = trainer.fit(data, {.epochs = 2,
-                                         .on_step = [&](const StepMetrics&) { ++steps_reported; },
-                                         .on_invalid_sample = InvalidSamples::skip});
-  // The worker makes no further step of the run, so batches that it was given already are left out, too.
-  CHECK(result.skipped_batches >= 2);
-  REQUIRE(result.skipped_samples.size() == 2);
-  for (const auto& sample : result.skipped_samples) CHECK(sample.sample == 13);
-  CHECK(result.epochs.size() == 2);
-  // Each batch was passed once: half a batch of the data set is a step. A batch that was left out is none.
-  CHECK(result.steps + result.skipped_batches == 2 * 2 * kSampleCount / kRowsOfBatch);
-  CHECK(result.epochs[0].training.steps + result.epochs[1].training.steps == result.steps);
-  CHECK(result.rows == result.steps * kRowsOfBatch / 2);
-  CHECK(steps_reported == result.steps);
-}
-
-TEST_CASE("a batch that is left out takes no gradient of other batches out of an accumulated update") {
-  const auto data = Dataset::of_rows(12)
-                        .with_function<float>("g", {1},
-                                              [](std::int64_t row, std::span<float> to) {
-                                                if (row == 4) throw std::runtime_error("the record is damaged");
-                                                to[0] = 1.0F;
-                                              })
-                        .batch(2);
-  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
-    auto runtime = scheduled_runtime(seed, 2);
-    const ParameterServer servers(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
-    Trainer trainer(runtime, servers, times("w"), Optimizer(Sgd{.lr = 1.0}).accumulating(2), kRowLoss);
-    const auto result = trainer.fit(data, {.epochs = 3, .on_invalid_sample = InvalidSamples::skip});
-    std::int64_t gradients = 0;
-    for (const auto& [staleness, count] : result.staleness.applied) gradients += count;
-    CHECK(gradients == result.steps);
-    CHECK(value_of(trainer.parameters(), "w") == -static_cast<float>(gradients / 2));
-  }
-}
-
-TEST_CASE("batches that are left out before the first update of asynchronous servers count as no update") {
-  const auto data = Dataset::of_rows(12)
-                        .with_function<float>("g", {1},
-                                              [](std::int64_t row, std::span<float> to) {
-                                                if (row < 2) throw std::runtime_error("the record is damaged");
-                                                to[0] = 1.0F;
-                                              })
-                        .batch(2);
-  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
-    auto runtime = scheduled_runtime(seed, 2);
-    const ParameterServer servers(places_of(cpu_devices(2)), {Place{}}, ConsistencyRule::asynchronous(2));
-    const auto rising = Schedule::from_ops([](Value step) { return step + 1.0F; });
-    Trainer trainer(runtime, servers, times("w"), Sgd{.lr = rising}, kRowLoss);
-    const auto steps = trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip}).steps;
-    CHECK(steps > 0);
-    CHECK(value_of(trainer.parameters(), "w") == -static_cast<float>(steps * (steps + 1) / 2));
-  }
-}
-
-TEST_CASE("a fit on asynchronous servers makes as many steps as it may, besides the batches that it leaves out") {
-  auto runtime = scheduled_runtime(3, 3);
-  const ParameterServer servers(places_of(cpu_devices(2)), places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
-  auto trainer = small_trainer(runtime, servers);
-  const auto result = trainer.fit(rows_without({}, {1}), {.max_steps = 5, .on_invalid_sample = InvalidSamples::skip});
-  CHECK(result.skipped_batches >= 1);
-  CHECK(result.steps == 5);
-  CHECK(result.rows == 5 * kRowsOfBatch / 2);
-}
-
-TEST_CASE("the row of a sample is right if several workers of asynchronous servers fail in one run") {
-  const auto places = places_of(cpu_devices(3));
-  const ParameterServer servers(places, places_of(cpu_devices(1)), ConsistencyRule::asynchronous(3));
-  std::int64_t several = 0;
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    auto runtime = scheduled_runtime(seed, 3);
-    const std::set<std::int64_t> bad{1, 5, 6};
-    auto trainer = small_trainer(runtime, servers);
-    const auto result = trainer.fit(rows_without({}, bad), {.on_invalid_sample = InvalidSamples::skip});
-    INFO("seed " << seed);
-    REQUIRE_FALSE(result.skipped_samples.empty());
-    for (const auto& sample : result.skipped_samples) CHECK(bad.contains(sample.sample));
-    several += result.skipped_batches - std::ssize(result.skipped_samples);
-  }
-  CHECK(several > 0);
-}
-
 TEST_CASE("strategies whose replicas train apart cannot leave samples out") {
   auto runtime = scheduled_runtime(3, 2);
   const LocalSgd local(places_of(cpu_devices(2)), {Place{}}, LocalSgdOptions{.local_steps = 3});
@@ -258,17 +168,6 @@ TEST_CASE("an exception of on_step after a bad sample leaves the batch of the sa
   const auto rest = trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip});
   CHECK(rest.steps == kSampleCount / kRowsOfBatch - 2);
   CHECK(skipped_rows(rest) == std::vector<std::int64_t>{13});
-}
-
-TEST_CASE("the staleness of a fit is counted to the end if its last batch is left out") {
-  auto runtime = scheduled_runtime(3, 3);
-  const ParameterServer servers(places_of(cpu_devices(2)), places_of(cpu_devices(1)), ConsistencyRule::asynchronous(2));
-  auto trainer = small_trainer(runtime, servers);
-  const auto result = trainer.fit(rows_without({}, {kSampleCount - 1}), {.on_invalid_sample = InvalidSamples::skip});
-  REQUIRE(result.skipped_batches == 1);
-  auto gradients = result.staleness.dropped;
-  for (const auto& applied : result.staleness.applied) gradients += applied.second;
-  CHECK(gradients == result.steps);
 }
 
 TEST_CASE("a fit whose actors cannot be spawned anew after a bad sample is over, also for on_progress") {

@@ -67,7 +67,7 @@ std::vector<std::vector<float>> values_of(const Trainer& trainer) {
   return values;
 }
 
-/// What a trainer may do first.
+/// The first uses of a trainer: a fit, an evaluation and two predictions.
 std::vector<std::function<void(Trainer&)>> first_uses() {
   return {[](Trainer& trainer) { trainer.fit(data_with_head(), {.max_steps = 0}); },
           [](Trainer& trainer) { trainer.evaluate(data_with_head()); },
@@ -89,7 +89,7 @@ TEST_CASE("the parameters of a model are those of training, then those that eval
   CHECK(model_parameters(spec, {{"z", {Shape{kBatch, kWide}, DType::float32}}}).empty());
 }
 
-TEST_CASE("start values do not depend on what a trainer does first") {
+TEST_CASE("start values are the same after each first use of a trainer") {
   const auto places = places_of(cpu_devices(2));
   const Mirrored mirrored(places);
   const ParameterServer servers(places, {Place{}, Place{}}, ConsistencyRule::synchronous(2));
@@ -109,7 +109,7 @@ TEST_CASE("start values do not depend on what a trainer does first") {
     }
 }
 
-TEST_CASE("values for all parameters of a model are taken, whatever the trainer does first") {
+TEST_CASE("values for all parameters of a model are taken by a first fit and by a first evaluation") {
   auto runtime = scheduled_runtime(1, 1);
   const OneDevice strategy;
   Trainer source(runtime, strategy, model_with_head, Sgd{.lr = 0.1, .momentum = 0.5}, loss_of_head, {.seed = 1});
@@ -128,7 +128,7 @@ TEST_CASE("values for all parameters of a model are taken, whatever the trainer 
   }
 }
 
-TEST_CASE("all parameters of a model may be set whatever the trainer has done before, and no others") {
+TEST_CASE("all parameters of a model, and no others, may be set after each first use of a trainer") {
   auto runtime = scheduled_runtime(1, 1);
   const OneDevice strategy;
   const auto value = Tensor::from<float>({kWide, kWide}, std::vector<float>(kWide * kWide, 0.5F));

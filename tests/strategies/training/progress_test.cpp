@@ -160,7 +160,7 @@ TEST_CASE("a schedule of updates that are made of several steps goes on in the n
   CHECK(value_of(second.parameters(), "v") == -16.0F);
 }
 
-TEST_CASE("the count of updates on shards is the trainer's, whatever it has trained where") {
+TEST_CASE("the count of updates on shards follows the trainer over servers, frozen parameters and strategies") {
   // Both parameters have the gradient 1, and update n has the rate n + 1. A fit makes 8 updates on asynchronous
   // servers.
   const auto rising = Schedule::from_ops([](Value step) { return step + 1.0F; });
