@@ -9,6 +9,7 @@
 
 namespace troupe {
 
+struct HeldParameter;
 struct OutputRef;
 struct Plan;
 struct PlanActor;

@@ -18,9 +18,9 @@ void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
   if (!actor.task.attributes.entries().empty()) out << " (" << to_string(actor.task.attributes) << ")";
   if (!actor.task.subject.empty()) out << " of '" << actor.task.subject << "'";
   if (actor.rule == FiringRule::own) out << ", fires by its own rule";
-  for (const auto& [ref, written, rows] : actor.parameters) {
-    out << (written ? ", writes '" : ", reads '") << ref.name << "'";
-    if (rows) out << " rows " << rows->first << " to " << rows->end() - 1;
+  for (const auto& held : actor.parameters) {
+    out << (held.written ? ", writes '" : ", reads '") << held.ref.name << "'";
+    if (held.rows) out << " rows " << held.rows->first << " to " << held.rows->end() - 1;
   }
   out << "\n";
   for (const auto& output : actor.outputs) {

@@ -38,7 +38,7 @@ void PlanPart::borrowed_tensors() {
       if (output.parameter) written.insert(*output.parameter);
     for (const auto& parameter : actor.parameters) {
       (parameter.written ? written : read).insert(parameter.ref);
-      if (parameter.written) held_.push_back(parameter.ref);
+      if (parameter.written) held_.push_back(parameter);
     }
   }
   context_->store->note_order(together_.plan->parameters);
@@ -131,8 +131,9 @@ std::vector<HeldTensor> PlanPart::held_by(const std::vector<std::int32_t>& segme
   std::vector<HeldTensor> held;
   for (auto segment : segments)
     for (auto actor : together_.plan->segments[segment].actors)
-      for (const auto& [ref, written, rows] : together_.plan->actors[actor].parameters)
-        held.push_back({context_->store->borrowed(ref, rows), written ? context_->store->counter(ref, rows) : nullptr});
+      for (const auto& of_actor : together_.plan->actors[actor].parameters)
+        held.push_back({context_->store->borrowed(of_actor.ref, of_actor.rows),
+                        of_actor.written ? context_->store->counter(of_actor.ref, of_actor.rows) : nullptr});
   return held;
 }
 

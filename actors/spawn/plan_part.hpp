@@ -79,7 +79,7 @@ class PlanPart {
   std::shared_ptr<SpawnContext> context_;
   std::map<int, std::shared_ptr<Link>> links_;
   std::vector<std::pair<ParameterRef, Tensor>> read_, written_;
-  std::vector<ParameterRef> held_;  // parameters that external actors (PlanActor::parameters) write
+  std::vector<HeldParameter> held_;  // parameters that external actors (PlanActor::parameters) write
   std::vector<caf::actor> actors_;
   std::map<int, caf::actor> proxies_;  // by process: the proxy for the process
   std::vector<std::shared_ptr<ExecutorStatus>> statuses_;

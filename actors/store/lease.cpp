@@ -4,12 +4,32 @@
 #include <atomic>
 #include <utility>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/parameter_store_state.hpp"
 
 namespace troupe {
 
+namespace {
+
+/// The parts of a written copy that get as many updates as the replica's other copies. std::nullopt stands for the
+/// whole copy.
+std::vector<std::optional<RowRange>> rows_updated_with_others(const ParameterRef& ref,
+                                                              const std::vector<HeldParameter>& held) {
+  std::vector<std::optional<RowRange>> parts;
+  bool is_held = false;
+  for (const auto& part : held) {
+    if (part.ref != ref) continue;
+    is_held = true;
+    if (part.equal_updates) parts.push_back(part.rows);
+  }
+  if (!is_held) parts.emplace_back();
+  return parts;
+}
+
+}  // namespace
+
 Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written,
-                             const std::string& borrower, const std::vector<ParameterRef>& alone) {
+                             const std::string& borrower, const std::vector<HeldParameter>& held) {
   std::unique_lock lock(state_->mutex);
   auto changed = state_->behind(read);
   changed.insert(changed.end(), written.begin(), written.end());
@@ -25,12 +45,13 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
   lease.store_ = this;
   lease.read_ = std::move(read);
   for (auto& ref : lease.read_) ++state_->find(ref).readers;
-  for (auto& ref : written) {
+  for (const auto& ref : written) {
     auto& copy = state_->find(ref);
     copy.writer = borrower;
+    std::vector<std::shared_ptr<const UpdateCounter>> counters;
+    for (const auto& rows : rows_updated_with_others(ref, held)) counters.push_back(copy.counter_of(rows));
     copy.begin_apart();
-    const bool is_alone = std::ranges::find(alone, ref) != alone.end();
-    lease.written_.push_back({std::move(ref), copy.counter->updates(), is_alone});
+    lease.written_.push_back({ref, copy.counter->updates(), std::move(counters)});
   }
   return lease;
 }
@@ -81,15 +102,15 @@ void Lease::end_broken(const std::string& reason, bool abandoned, const std::set
   auto broken = torn;
   for (const auto& [replica, updates] : updates_locked())
     if (updates.size() > 1) broken.insert(replica);
-  for (const auto& [ref, before, alone] : written_) {
-    auto& copy = state.find(ref);
+  for (const auto& written : written_) {
+    auto& copy = state.find(written.ref);
     copy.abandoned = abandoned || copy.may_still_be_written();
     if (!copy.is_being_updated() && !copy.abandoned) continue;
     copy.broken = reason;
-    if (!alone) broken.insert(ref.replica);
+    if (!written.is_separate()) broken.insert(written.ref.replica);
   }
-  for (const auto& [ref, before, alone] : written_)
-    if (!alone && broken.contains(ref.replica)) state.find(ref).broken = reason;
+  for (const auto& written : written_)
+    if (!written.is_separate() && broken.contains(written.ref.replica)) state.find(written.ref).broken = reason;
   give_back();
 }
 
@@ -114,10 +135,10 @@ void Lease::end_clean() {
 }
 
 std::map<int, std::set<std::int64_t>> Lease::updates_locked() const {
-  const auto& state = *store_->state_;
   std::map<int, std::set<std::int64_t>> updates;
-  for (const auto& [ref, before, alone] : written_)
-    if (!alone) updates[ref.replica].insert(state.find(ref).counter->updates() - before);
+  for (const auto& written : written_)
+    for (const auto& counter : written.counters)
+      updates[written.ref.replica].insert(counter->updates() - written.updates_before);
   return updates;
 }
 

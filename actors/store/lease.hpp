@@ -10,13 +10,15 @@
 
 #include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/actors/store/update_counter.hpp"
 
 namespace troupe {
 
 /// The copies of parameters that a run has borrowed. After a failed run the written copies of a replica are whole if
 /// all have had the same number of updates and each update has ended; otherwise all are broken, that is they cannot be
-/// used until ParameterStore::recover() or set(). A copy in the argument `alone` of ParameterStore::borrow() does not
-/// depend on other copies: it is broken only if an update of it has not ended or the run may still write to it.
+/// used until ParameterStore::recover() or set(). A copy that an external actor holds without
+/// HeldParameter::equal_updates is separate: it does not depend on other copies, and is broken only if an update of it
+/// has not ended or the run may still write to it.
 class Lease {
  public:
   Lease() = default;
@@ -29,10 +31,10 @@ class Lease {
   void end_clean();
   /// Gives the copies back to the store after a run that has failed and no longer writes. `torn` has the replicas whose
   /// numbers of updates differ between this store and others. The written copies of these replicas are broken in any
-  /// case, except those in `alone`.
+  /// case, except separate ones.
   void end_dirty(const std::string& reason, const std::set<int>& torn = {}) { end_broken(reason, false, torn); }
-  /// For each replica, the numbers of updates that the replica's written copies, except those in `alone`, have had
-  /// under this lease. The set has a single number if all copies have had the same number.
+  /// For each replica, the numbers of updates that the replica's written copies, except separate ones, have had under
+  /// this lease. The set has a single number if all copies have had the same number.
   std::map<int, std::set<std::int64_t>> updates() const;
   /// A borrowed copy. Copies of a parameter with one lineage have equal values.
   struct Borrowed {
@@ -56,7 +58,10 @@ class Lease {
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
-    bool alone;  // the copy's number of updates may differ from that of the replica's other copies
+    // The counters of the copy, or of the rows of it that are held. Empty: the copy is separate.
+    std::vector<std::shared_ptr<const UpdateCounter>> counters;
+
+    bool is_separate() const { return counters.empty(); }
   };
   std::map<int, std::set<std::int64_t>> updates_locked() const;
   void end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn);

@@ -226,10 +226,7 @@ Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<Row
 std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref,
                                                        const std::optional<RowRange>& rows) const {
   std::lock_guard lock(state_->mutex);
-  if (!rows) return state_->find(ref).counter;
-  auto& of_rows = state_->find(ref).of_rows[*rows];
-  if (!of_rows) of_rows = std::make_shared<UpdateCounter>();
-  return of_rows;
+  return state_->find(ref).counter_of(rows);
 }
 
 std::string ParameterStore::broken() const {

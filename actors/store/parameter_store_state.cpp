@@ -42,6 +42,13 @@ bool ParameterStore::Copy::may_still_be_written() const {
          std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->abandoned(); });
 }
 
+std::shared_ptr<UpdateCounter> ParameterStore::Copy::counter_of(const std::optional<RowRange>& rows) {
+  if (!rows) return counter;
+  auto& of_these = of_rows[*rows];
+  if (!of_these) of_these = std::make_shared<UpdateCounter>();
+  return of_these;
+}
+
 void ParameterStore::Copy::begin_apart() const {
   for (const auto& [rows, updates] : of_rows) updates->reset(counter->updates());
 }

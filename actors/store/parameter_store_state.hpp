@@ -40,6 +40,8 @@ struct ParameterStore::Copy {
 
   bool is_being_updated() const;
   bool may_still_be_written() const;
+  /// The counter of the copy, or that of the given rows of it, which the first call makes.
+  std::shared_ptr<UpdateCounter> counter_of(const std::optional<RowRange>& rows);
   /// Called when a run begins: sets the counters of rows to the count of the whole copy.
   void begin_apart() const;
   /// Called when a run ends: sets the count of the whole copy to the largest count of its rows.

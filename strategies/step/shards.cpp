@@ -22,8 +22,8 @@ std::pair<ShardOptions, int> with_followers(const SplitTraining& step, ShardOpti
 
 /// Returns the copy of a value that the shard of some rows of a looked-up parameter holds: these rows, or, of a value
 /// without rows, a copy of its own; see stored_values().
-HeldParameter held_by_rows(const StoredValue& stored, const RowRange& rows) {
-  if (stored.rows) return {stored.parameter.ref, true, rows};
+HeldParameter held_by_rows(const StoredValue& stored, const RowRange& rows, bool equal_updates) {
+  if (stored.rows) return {stored.parameter.ref, true, rows, equal_updates};
   return {{stored.parameter.ref.name, static_cast<int>(rows.first)}, true};
 }
 
@@ -79,7 +79,7 @@ std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& step, const std
     BlockUpdate block{group.update, {}, {}, group.decode, local_steps};
     for (const auto& parameter : group.parameters) block.parameters.push_back(parameter.name);
     for (const auto& stored : stored_values(group.update, group.parameters))
-      block.held.push_back({stored.parameter.ref, true, stored.rows});
+      block.held.push_back({stored.parameter.ref, true, stored.rows, common.shared_steps});
     const auto* const kind = local_steps ? UpdateCount::kOfChanges : UpdateCount::kOfGradients;
     if (common.counts_updates) block.held.push_back(update_count_of(plan, step, kind, shards.size()));
     const auto [options, followers] = with_followers(step, common, shards.size());
@@ -98,7 +98,7 @@ RowShards::RowShards(Plan& plan, const SplitTraining& step, const std::vector<Pl
     for (const auto& [range, server] : rows.parts) {
       RowUpdate update{rows.lookup, rows.update, rows.chunk.name, {}};
       for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
-        update.held.push_back(held_by_rows(stored, range));
+        update.held.push_back(held_by_rows(stored, range, common.shared_steps));
       const auto number = step.groups.size() + all_.size();
       if (common.counts_updates) update.held.push_back(update_count_of(plan, step, UpdateCount::kOfGradients, number));
       const auto name = "shard@" + rows.parameter.name + "." + std::to_string(range.first);

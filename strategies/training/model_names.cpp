@@ -11,6 +11,7 @@ namespace troupe {
 struct ModelNames::State {
   std::mutex mutex;
   std::optional<std::vector<Field>> fields;
+  std::set<std::string> set_by_user;
 };
 
 ModelNames::ModelNames() : state_(std::make_unique<State>()) {}
@@ -29,6 +30,16 @@ std::optional<std::set<std::string>> ModelNames::of(const TrainingSpec& spec) co
   std::set<std::string> names;
   for (const auto& parameter : model_parameters(spec, *fields)) names.insert(parameter.ref.name);
   return names;
+}
+
+void ModelNames::note_set(const std::set<std::string>& names) {
+  std::lock_guard lock(state_->mutex);
+  state_->set_by_user.insert(names.begin(), names.end());
+}
+
+std::set<std::string> ModelNames::set_by_user() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->set_by_user;
 }
 
 }  // namespace troupe

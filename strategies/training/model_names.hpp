@@ -21,6 +21,10 @@ class ModelNames {
   void note(std::vector<Field> fields);
   /// Returns the names in model_parameters() for the fields that were noted last; nothing if none were.
   std::optional<std::set<std::string>> of(const TrainingSpec& spec) const;
+  /// Adds names under which the trainer's user has set values.
+  void note_set(const std::set<std::string>& names);
+  /// All names of note_set().
+  std::set<std::string> set_by_user() const;
 
  private:
   struct State;

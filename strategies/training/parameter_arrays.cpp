@@ -17,11 +17,13 @@ ParameterArrays parameter_arrays(const ParameterStore& store) {
   return arrays;
 }
 
-void set_parameter_arrays(ParameterStore& store, const ParameterArrays& arrays,
-                          const std::function<std::optional<std::string>(const std::string& name)>& name_of,
-                          const std::optional<std::set<std::string>>& known) {
+std::set<std::string> set_parameter_arrays(
+    ParameterStore& store, const ParameterArrays& arrays,
+    const std::function<std::optional<std::string>(const std::string& name)>& name_of,
+    const std::optional<std::set<std::string>>& known) {
   const auto entries = store.entries();
   ParameterArrays named;
+  std::set<std::string> names;
   for (const auto& [name, array] : arrays) {
     const auto name_here = name_of ? name_of(name) : std::optional(name);
     if (!name_here) continue;
@@ -29,8 +31,10 @@ void set_parameter_arrays(ParameterStore& store, const ParameterArrays& arrays,
         std::ranges::find(entries, *name_here, &ParameterStore::Entry::name) == entries.end())
       throw Error("trainer", "the model has no parameter '" + *name_here + "'");
     named.emplace_back(*name_here, array);
+    names.insert(*name_here);
   }
   store.set(named);
+  return names;
 }
 
 }  // namespace troupe

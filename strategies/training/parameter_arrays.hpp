@@ -22,9 +22,10 @@ ParameterArrays parameter_arrays(const ParameterStore& store);
 
 /// Sets the named parameters, or none if it throws Error; see Trainer::set_parameters(). `name_of`, if it is not empty,
 /// maps the names of the arrays to names in the store. `known` has the names of the model, besides those in the store;
-/// nothing if they are not known, and then no name is refused.
-void set_parameter_arrays(ParameterStore& store, const ParameterArrays& arrays,
-                          const std::function<std::optional<std::string>(const std::string& name)>& name_of,
-                          const std::optional<std::set<std::string>>& known);
+/// nothing if they are not known, and then no name is refused. Returns the names that were set.
+std::set<std::string> set_parameter_arrays(
+    ParameterStore& store, const ParameterArrays& arrays,
+    const std::function<std::optional<std::string>(const std::string& name)>& name_of,
+    const std::optional<std::set<std::string>>& known);
 
 }  // namespace troupe

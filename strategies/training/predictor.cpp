@@ -7,6 +7,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/strategy.hpp"
+#include "troupe/strategies/training/model_names.hpp"
 #include "troupe/strategies/training/model_parameters.hpp"
 #include "troupe/strategies/training/start_values.hpp"
 
@@ -37,7 +38,7 @@ ParameterReader reader_of(const Graph& graph, const Trainer& trainer, const std:
     parameters.push_back({refs.back(), graph.info(id), device, node.initializer, node.trainable});
   }
   const auto of_model = note_model_order({store}, parameters, Purpose::evaluation, trainer.spec(), fields);
-  check_values_for_prediction(*store, parameters, of_model, trainer.name());
+  check_values_for_prediction(*store, parameters, of_model, trainer.name(), trainer.model_names().set_by_user());
   for (const auto& parameter : parameters) store->add(parameter);
   add_parameters({store}, of_model);
   return {store, std::move(refs), refresh};

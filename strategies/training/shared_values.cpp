@@ -135,8 +135,8 @@ struct HeldPart {
 std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
   std::map<std::string, std::vector<HeldPart>> holders;
   for (const auto& actor : plan.actors)
-    for (const auto& [ref, written, rows] : actor.parameters)
-      if (written && ref.replica == 0) holders[ref.name].push_back({actor.place.process, rows});
+    for (const auto& held : actor.parameters)
+      if (held.written && held.ref.replica == 0) holders[held.ref.name].push_back({actor.place.process, held.rows});
   return holders;
 }
 

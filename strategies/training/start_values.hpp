@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,14 +12,17 @@ class ParameterStore;
 
 /// Throws Error if the store has a start value for a parameter that is neither in `planned`, the parameters of a plan
 /// of the trainer, nor in `of_model`. Start values of optimizer state, whose names contain a slash, are not checked:
-/// they may belong to another optimizer. Nothing is checked if the store has other trainers, or their positions: the
-/// value may be of their models.
+/// they may belong to another optimizer. If the store has other trainers, or their positions, only the values in
+/// `set_by_user`, which the user has set by this trainer, are checked: another value may be of the model of another
+/// trainer.
 void check_start_values(const ParameterStore& store, const std::vector<PlanParameter>& planned,
-                        const std::vector<PlanParameter>& of_model, const std::string& trainer);
+                        const std::vector<PlanParameter>& of_model, const std::string& trainer,
+                        const std::set<std::string>& set_by_user);
 
 /// The same for a prediction, whose plan may lack parameters of the loss: throws Error only if one of `planned` also
 /// has no value, which a value under a wrong name may be meant for.
 void check_values_for_prediction(const ParameterStore& store, const std::vector<PlanParameter>& planned,
-                                 const std::vector<PlanParameter>& of_model, const std::string& trainer);
+                                 const std::vector<PlanParameter>& of_model, const std::string& trainer,
+                                 const std::set<std::string>& set_by_user);
 
 }  // namespace troupe

@@ -63,7 +63,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
   std::shared_ptr<Recording> record;
   if (training) {
-    check_start_values(*store_, training->plan->plan().parameters, {}, *name_);
+    check_start_values(*store_, training->plan->plan().parameters, {}, *name_, model_names_->set_by_user());
     shared_->agree_on_values();
     training->log->shard_log()->forget_staleness();
   } else {
@@ -97,7 +97,7 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
   const auto of_model = note_model_order(stores_, plan.parameters, Purpose::training, spec_, data.fields());
-  check_start_values(*store_, plan.parameters, of_model, *name_);
+  check_start_values(*store_, plan.parameters, of_model, *name_, model_names_->set_by_user());
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
   context.equal_copies = keeps_copies_equal(plan);
   context.record = recordings.record;

@@ -142,7 +142,7 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  set_parameter_arrays(*store_, arrays, name_of, model_names_->of(spec_));
+  model_names_->note_set(set_parameter_arrays(*store_, arrays, name_of, model_names_->of(spec_)));
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
@@ -165,7 +165,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   expect_sinks(plan, PlanRequest::kSink, log->reporting());
   const auto of_model = note_model_order(stores_, plan.parameters, Purpose::evaluation, spec_, data.fields());
-  check_start_values(*store_, plan.parameters, of_model, *name_);
+  check_start_values(*store_, plan.parameters, of_model, *name_, model_names_->set_by_user());
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
   add_parameters(stores_, of_model);
@@ -193,7 +193,7 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
   auto plan = in_grain(strategy_.prediction_plan(request(in_order, {predicted.graph_output()})), options_.grain);
   const auto of_model = note_model_order(stores_, plan.parameters, Purpose::evaluation, spec_, data.fields());
-  check_values_for_prediction(*store_, plan.parameters, of_model, *name_);
+  check_values_for_prediction(*store_, plan.parameters, of_model, *name_, model_names_->set_by_user());
   const auto spawned = spawn(std::move(plan), context_for(in_order, predicted.sink()));
   add_parameters(stores_, of_model);
   run_to_end(*spawned, epoch_of_forward(in_order, true, options_.seed, strategy_), {});

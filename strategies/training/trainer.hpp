@@ -132,6 +132,7 @@ class Trainer {
   /// The name of the trainer in its store; see TrainerOptions::name.
   const std::string& name() const { return *name_; }
   const TrainingSpec& spec() const { return spec_; }
+  const ModelNames& model_names() const { return *model_names_; }
   /// Throws Error if the strategy has been destroyed.
   const Strategy& strategy() const;
 

@@ -115,7 +115,7 @@ TEST_CASE("what a user's actor writes is borrowed for the run, and broken if it 
   std::vector<float> record;
   SpawnedPlan plan(runtime, split(accumulating_plan(record, 5, 3)), context_with(store));
   {
-    const auto reading = store->borrow({}, {{"sum", 0}}, "another run");
+    const auto reading = store->borrow({}, {{"sum", 0}}, "another run", {});
     CHECK_THROWS_WITH(plan.start({}), Contains("'sum'") && Contains("another run"));
   }
   plan.start({});

@@ -61,7 +61,7 @@ TEST_CASE("a thread does not wait for fits that do not use a parameter that a ru
   const auto store = store_of({{"a", 0}, {"b", 0}});
   TestFit fit(store, {{"a", 0}});
   fit.begin_run();
-  auto lease = store->borrow({}, {{"b", 0}}, "a recorded run");
+  auto lease = store->borrow({}, {{"b", 0}}, "a recorded run", {});
   CHECK_THAT(error_of([&] { (void)store->get("b"); }), Contains("is being written by a recorded run"));
   ParameterReader reader(store, {{"b", 0}}, kNoRefresh);
   CHECK_THAT(error_of([&] { read(reader); }), Contains("is being written by a recorded run"));

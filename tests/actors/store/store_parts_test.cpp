@@ -27,7 +27,7 @@ float value_of(const std::shared_ptr<ParameterStore>& store, const std::string& 
 
 /// A run that updates both parameters and fails; if `torn`, in between.
 void fail(ParameterStore& store, float value, bool torn) {
-  auto lease = store.borrow({}, kBoth, "a run");
+  auto lease = store.borrow({}, kBoth, "a run", {});
   for (std::size_t i = 0; i < (torn ? 1 : 2); ++i) {
     store.counter(kBoth[i])->begin_update();
     store.borrowed(kBoth[i]).mutable_data<float>()[0] = value;

@@ -51,7 +51,7 @@ class TestFit {
   void begin_run() {
     boundaries_->close(true);
     boundaries_->publish();
-    lease_ = store_->borrow({}, refs_, "the fit");
+    lease_ = store_->borrow({}, refs_, "the fit", {});
     boundaries_->note_run();
   }
   /// Ends a run that has set all elements to `value`.

@@ -197,7 +197,7 @@ TEST_CASE("after a failure replicas go on, and what they kept starts anew") {
   CHECK(std::ranges::none_of(names, [](const auto& name) { return name.starts_with("hook/"); }));
   const auto kept = kept_name(trainer);
   const auto update = trainer.parameters().counter({kept, 0});
-  auto lease = trainer.parameters().borrow({}, {{kept, 0}}, "a test");
+  auto lease = trainer.parameters().borrow({}, {{kept, 0}}, "a test", {});
   update->begin_update();
   lease.end_dirty("it failed");
   CHECK_THROWS_WITH(trainer.fit(data_of_50(), {.epochs = 1}), Contains("may be half-written: it failed"));

@@ -96,7 +96,7 @@ TEST_CASE("a value that one process has updated reaches all after a run") {
 TEST_CASE("a value that is half-written in the process that has updated it is an error in all, and changes no store") {
   const bool by_op = GENERATE(true, false);
   Exchange exchange;
-  exchange.stores[1].borrow({}, {{"w", 0}}, "a run").abandon("it hung");
+  exchange.stores[1].borrow({}, {{"w", 0}}, "a run", {}).abandon("it hung");
   exchange.spread_after(updated_in_process_2(by_op));
   for (std::size_t rank = 0; rank < 3; ++rank) {
     CHECK_THAT(exchange.errors[rank], Contains("[trainer] 'w' should be in process 2, but is not"));
@@ -129,7 +129,7 @@ TEST_CASE("all processes get the values of rank 0 if no process has newer ones")
 TEST_CASE("half-written parameters of one process are an error in all, and change no store") {
   const std::size_t broken = GENERATE(0, 1);
   Exchange exchange;
-  exchange.stores[broken].borrow({}, {{"w", 0}}, "a run").abandon("it hung");
+  exchange.stores[broken].borrow({}, {{"w", 0}}, "a run", {}).abandon("it hung");
   exchange.run();
   for (std::size_t rank = 0; rank < 3; ++rank) {
     INFO("rank " << rank);

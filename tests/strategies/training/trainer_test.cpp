@@ -9,6 +9,7 @@
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/matmul.hpp"
+#include "troupe/strategies/training/predictor.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
@@ -165,6 +166,21 @@ TEST_CASE("a value that was set for a parameter that the model does not have is 
   store->set("head.weights", Tensor::scalar(1.0F));
   store->set_position({.step = 3}, "head");
   auto body = small_trainer(runtime, strategy, {.parameters = store, .name = "body"});
+  CHECK(body.fit(data_of_50()).steps == 4);
+}
+
+TEST_CASE("a name that the user gives a trainer must be of its model, also if the store has other trainers") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  const auto store = std::make_shared<ParameterStore>();
+  store->set_position({.step = 3}, "head");
+  auto body = small_trainer(runtime, strategy, {.parameters = store, .name = "body"});
+  body.set_parameters({{"dense1.wieghts", Tensor::scalar(1.0F)}});
+  CHECK_THROWS_WITH(body.fit(data_of_50()), Contains("[trainer] a value was set for 'dense1.wieghts'"));
+  CHECK_THROWS_WITH(body.evaluate(data_of_50()), Contains("'dense1.wieghts'"));
+  CHECK_THROWS_WITH(body.predict(data_of_50()), Contains("'dense1.wieghts'"));
+  CHECK_THROWS_WITH(Predictor(body, data_of_50().fields()), Contains("'dense1.wieghts'"));
+  store->forget("dense1.wieghts");
   CHECK(body.fit(data_of_50()).steps == 4);
 }
 
