@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-/// Adds `start` and all actors that can be reached from it by `followers`, and that `seen` does not have, to `seen`
-/// and, those behind an actor before the actor itself, to `finished`.
+/// Searches `followers` depth first from `start`. Adds each actor that `seen` lacks to `seen`, and appends it to
+/// `finished` after the actors that follow it.
 void visit(const Followers& followers, ActorId start, std::vector<bool>& seen, std::vector<ActorId>& finished) {
   if (seen[start]) return;
   seen[start] = true;
@@ -50,7 +50,7 @@ std::vector<ActorId> topological_order(const Followers& followers, const ActorRa
   return order;
 }
 
-std::vector<std::size_t> cycles_of(const Followers& followers) {
+std::vector<std::size_t> components_of(const Followers& followers) {
   Followers predecessors(followers.size());
   std::vector<ActorId> finished, members;
   std::vector<bool> seen(followers.size(), false);

@@ -12,7 +12,7 @@ namespace troupe {
 /// By actor: the actors that wait for it.
 using Followers = std::vector<std::vector<ActorId>>;
 
-/// Returns by actor the actors that wait for it by one of the two.
+/// Returns, by actor, the actors that wait for it in `a` or in `b`.
 Followers joined(Followers a, const Followers& b);
 
 /// The rank of an actor among those that may come next in an order.
@@ -24,6 +24,6 @@ std::vector<ActorId> topological_order(const Followers& followers, const ActorRa
 
 /// Returns by actor the number of its strongly connected component: two actors have one number if each of them waits
 /// for the other, directly or through others (algorithm of Kosaraju and Sharir).
-std::vector<std::size_t> cycles_of(const Followers& followers);
+std::vector<std::size_t> components_of(const Followers& followers);
 
 }  // namespace troupe

@@ -37,7 +37,7 @@ std::vector<Ends> ends_of(const Plan& plan, std::span<const Dependency> own_rule
   for (const auto& [from, to, edge, kind, tokens] : own_rules)
     if (fires_by_own_rule(plan, from) && fires_by_own_rule(plan, to))
       between[static_cast<std::size_t>(from)].push_back(to);
-  const auto component = cycles_of(between);
+  const auto component = components_of(between);
   std::map<std::size_t, Ends> ends;
   for (const auto& [from, to, edge, kind, tokens] : own_rules) {
     if (!fires_by_own_rule(plan, from)) ends[component[static_cast<std::size_t>(to)]].senders.insert(from);
@@ -132,7 +132,8 @@ class WaitSearch {
 /// Returns all waits through actors with their own rule, by sender, also those between actors that wait for each other.
 Followers all_waits(const Plan& plan, const Followers& followers, std::span<const Dependency> own_rules) {
   const auto all_ends = ends_of(plan, own_rules);
-  // Each pass may find waits that follow from those of the pass before. None is ever lost.
+  // Each pass may find waits that follow from those of the pass before. A pass finds all waits of the pass before, so
+  // the loop ends.
   Followers waits(followers.size()), before;
   while (waits != before) {
     before = std::exchange(waits, Followers(followers.size()));
@@ -145,10 +146,10 @@ Followers all_waits(const Plan& plan, const Followers& followers, std::span<cons
 
 /// Removes the waits between actors that wait for each other, and returns these actors.
 Actors remove_cycles(const Followers& followers, Followers& waits) {
-  const auto cycles = cycles_of(joined(followers, waits));
+  const auto component = components_of(joined(followers, waits));
   Actors removed;
   for (std::size_t i = 0; i < waits.size(); ++i) {
-    const auto on_cycle = [&](ActorId reader) { return cycles[static_cast<std::size_t>(reader)] == cycles[i]; };
+    const auto on_cycle = [&](ActorId reader) { return component[static_cast<std::size_t>(reader)] == component[i]; };
     for (const auto reader : waits[i])
       if (on_cycle(reader)) removed.insert({static_cast<ActorId>(i), reader});
     std::erase_if(waits[i], on_cycle);

@@ -17,7 +17,8 @@ struct OwnRuleWaits {
 
 /// Returns the waits through actors with their own firing rule. Such an actor may send a tensor only after it has
 /// received another one, so the sender of the latter and the reader of the former must not fire together. Actors with
-/// their own rule between which there is an edge count as one. `own_rules` are the dependencies without a token from
+/// their own rule that send to each other count as one. The senders of an actor with its own rule are also senders of
+/// the actors with their own rule to which it sends. `own_rules` are the dependencies without a token from
 /// and to actors with their own rule, `followers` the other ones.
 ///
 /// A reader does not wait for a sender that itself waits for the reader: the actor with its own rule sends the tensor

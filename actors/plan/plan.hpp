@@ -104,9 +104,9 @@ struct HeldParameter {
   bool written = false;
   /// The rows that the actor holds. std::nullopt: all rows.
   std::optional<RowRange> rows = {};
-  /// True: in a run, the held rows get as many updates as all others of the replica that have this flag or are updated
-  /// by ops. If a run that fails or is given up has made different numbers of updates, all of these copies are broken;
-  /// see ParameterStore::recover().
+  /// True: in a run, the held rows get as many updates as all other held rows of the replica with this flag. If a run
+  /// that fails or is given up has made different numbers of updates, all of these copies are broken; see
+  /// ParameterStore::recover().
   bool equal_updates = false;
 
   bool operator==(const HeldParameter&) const = default;

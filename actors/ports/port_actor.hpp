@@ -112,6 +112,8 @@ class PortActor : public Participant {
 
   // ---- For both rules
 
+  /// The number of ExternalPorts::parameters. Throws Error if no run is in progress.
+  std::size_t parameters() const;
   /// Parameter i of ExternalPorts::parameters. Throws Error if there is no parameter i, or if no run is in progress.
   const Tensor& parameter(std::size_t i) const;
   /// Calls `write`, which writes to parameter i, and counts one update of it. If `write` throws, the parameter is

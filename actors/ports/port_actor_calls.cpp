@@ -125,6 +125,11 @@ void PortActor::expect_run() const {
   if (finished_) throw Error(name_in_plan(), "has its parameters only while a run is in progress");
 }
 
+std::size_t PortActor::parameters() const {
+  expect_run();
+  return parameters_.size();
+}
+
 const Tensor& PortActor::parameter(std::size_t i) const {
   expect_run();
   return parameters_.tensor(i);

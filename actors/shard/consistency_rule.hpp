@@ -62,6 +62,13 @@ struct Staleness {
   std::map<std::int64_t, std::int64_t> applied;  ///< number of gradients, by staleness
   std::int64_t dropped = 0;                      ///< number of gradients that arrived too late
 
+  /// The number of gradients that the shards have applied.
+  std::int64_t gradients() const {
+    std::int64_t sum = 0;
+    for (const auto& [staleness, count] : applied) sum += count;
+    return sum;
+  }
+
   /// Adds the counts of other shards.
   void add(const Staleness& other) {
     for (const auto& [staleness, gradients] : other.applied) applied[staleness] += gradients;

@@ -221,10 +221,8 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
   outputs.insert(outputs.end(), static_cast<std::size_t>(followers), event);
   auto actor = external_actor(name, {std::move(inputs), std::move(outputs), {}, FiringRule::own, ports.held});
   actor.place = place;
-  actor.spawn_external = [options, held = ports.held.size(), spawn = std::move(spawn)](caf::actor_system& system,
-                                                                                       SpawnContext& context) {
+  actor.spawn_external = [options, spawn = std::move(spawn)](caf::actor_system& system, SpawnContext& context) {
     auto with_records = options;
-    with_records.held = held;
     with_records.records = {context.shard_log, context.record, context.replay};
     return spawn(system, std::move(with_records));
   };

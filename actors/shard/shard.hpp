@@ -22,14 +22,12 @@ struct ShardOptions {
   /// If true, the shard decides nothing: it repeats the events of the leading shard, the one that decides for all
   /// shards. The events arrive at its last input.
   bool follows = false;
-  /// If false, an update has the number of its step. If true, updates are counted: those that the shards have made
-  /// count, and not the batches whose gradients were dropped or left out. The last held parameter of each shard is the
-  /// UpdateCount, with which the next run goes on. If it is of another step than the first of the run, the first update
-  /// has the number of this step, divided by steps_per_update.
+  /// If false, the number of an update is that of its step. If true, it is the number of updates that the shards have
+  /// made before: batches whose gradients were dropped or left out do not count. The last held parameter of a shard is
+  /// then its UpdateCount, from which the next run continues. If UpdateCount::step is not the first step of the run,
+  /// the first update has the number of this first step, divided by steps_per_update.
   bool counts_updates = false;
   std::int64_t steps_per_update = 1;
-  /// The number of parameters that the shard holds. Set by add_shard().
-  std::size_t held = 0;
   /// The log and the recordings. Set from the SpawnContext when the shard is spawned.
   RunRecords records = {};
 };
@@ -125,7 +123,7 @@ class Shard : public PortActor {
   Worker& worker(int number) { return workers_[static_cast<std::size_t>(number)]; }
   void finish_request(int number);
   void refuse_request(std::uint32_t from);
-  const Tensor& update_count() const { return parameter(options_.held - 1); }
+  const Tensor& update_count() const { return parameter(parameters() - 1); }
 
   const ShardOptions options_;
   std::size_t runs_ = 0;

@@ -1,5 +1,7 @@
 #include "troupe/actors/shard/update_count.hpp"
 
+#include <algorithm>
+
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -38,14 +40,21 @@ void UpdateCount::write(const Tensor& state) const {
 
 void UpdateCount::note_step(ParameterStore& store, const std::string& name, std::int64_t step) {
   try {
-    auto version = store.newest(name);
-    if (!version) return;
-    auto count = read(version->value);
-    count.step = step;
-    count.write(version->value);
-    store.adopt(name, *version);
+    const auto entries = store.entries();
+    if (std::ranges::find(entries, name, &ParameterStore::Entry::name) == entries.end()) return;
+    if (auto version = store.newest(name)) {
+      auto count = read(version->value);
+      count.step = step;
+      count.write(version->value);
+      return store.adopt(name, *version);
+    }
+    // All copies are broken. A count of no step makes the next run begin at the number of its step.
+    const Tensor unknown(info().shape, info().dtype);
+    UpdateCount{.step = -1}.write(unknown);
+    store.set(name, unknown);
   } catch (const Error&) {
-    // A run that has failed still uses the copy. The next run begins at the number of its step then.
+    // A run that has failed still uses the copy. The step of the count is then not that of the next run, which begins
+    // at the number of its step.
   }
 }
 

@@ -12,7 +12,7 @@ class ParameterStore;
 /// The number of updates that the shards of a trainer have made, for updates that are not made of one step each. It is
 /// a state of the trainer in the parameter store, of which each shard has a copy. A trainer notes the step at which its
 /// last run on shards has ended: if the next run on shards begins at another step, because the trainer has trained by
-/// another strategy or its position was set, the count says nothing about this run.
+/// another strategy or its position was set, the run ignores the count.
 struct UpdateCount {
   /// Names of the state for shards that get gradients, and for those that get the changes of several local steps.
   static constexpr const char *kOfGradients = "shards/updates", *kOfChanges = "shards/rounds";
@@ -32,7 +32,8 @@ struct UpdateCount {
   static UpdateCount read(const Tensor& state);
   void write(const Tensor& state) const;
 
-  /// Writes `step` into the state `name` of a store, if the store has a whole copy of it that no run uses.
+  /// Writes `step` into the state `name` of a store, if the store has the state and no run uses it. If all copies are
+  /// broken, sets a state that the next run ignores.
   static void note_step(ParameterStore& store, const std::string& name, std::int64_t step);
 };
 

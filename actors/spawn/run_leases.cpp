@@ -54,12 +54,12 @@ void RunLeases::end_clean() {
 }
 
 void RunLeases::end_dirty(const std::string& reason) {
-  std::map<int, std::set<std::int64_t>> updates;
+  std::map<Lease::Group, std::set<std::int64_t>> updates;
   for (const auto& lease : leases_)
-    for (const auto& [replica, counts] : lease.updates()) updates[replica].insert(counts.begin(), counts.end());
-  std::set<int> torn;
-  for (const auto& [replica, counts] : updates)
-    if (counts.size() > 1) torn.insert(replica);
+    for (const auto& [group, counts] : lease.updates()) updates[group].insert(counts.begin(), counts.end());
+  std::set<Lease::Group> torn;
+  for (const auto& [group, counts] : updates)
+    if (counts.size() > 1) torn.insert(group);
   for (auto& lease : leases_) lease.end_dirty(reason, torn);
   leases_.clear();
 }

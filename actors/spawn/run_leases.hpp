@@ -20,8 +20,8 @@ class RunLeases {
   /// Ends the leases of a run in which all actors have finished. Throws Error if the copies must be equal and one
   /// replica has made other numbers of updates than another.
   void end_clean();
-  /// Ends the leases of a run that has failed or was given up because of `reason`. If a replica has parameters in
-  /// several parts, its parameters are broken if the parts have made different numbers of updates.
+  /// Ends the leases of a run that has failed or was given up because of `reason`. If a group (Lease::Group) has copies
+  /// in several parts, its copies are broken if the parts have made different numbers of updates.
   void end_dirty(const std::string& reason);
   /// Gives the leases up while actors may still write.
   void abandon(const std::string& reason);

@@ -31,6 +31,7 @@ class HeldParameters {
   }
   void clear() { held_.clear(); }
 
+  std::size_t size() const { return held_.size(); }
   /// Parameter i. Throws Error if the actor holds no parameter i.
   const Tensor& tensor(std::size_t i) const;
   std::int64_t updates_of(std::size_t i) const;

@@ -9,25 +9,6 @@
 
 namespace troupe {
 
-namespace {
-
-/// The parts of a written copy that get as many updates as the replica's other copies. std::nullopt stands for the
-/// whole copy.
-std::vector<std::optional<RowRange>> rows_updated_with_others(const ParameterRef& ref,
-                                                              const std::vector<HeldParameter>& held) {
-  std::vector<std::optional<RowRange>> parts;
-  bool is_held = false;
-  for (const auto& part : held) {
-    if (part.ref != ref) continue;
-    is_held = true;
-    if (part.equal_updates) parts.push_back(part.rows);
-  }
-  if (!is_held) parts.emplace_back();
-  return parts;
-}
-
-}  // namespace
-
 Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written,
                              const std::string& borrower, const std::vector<HeldParameter>& held) {
   std::unique_lock lock(state_->mutex);
@@ -48,10 +29,15 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
   for (const auto& ref : written) {
     auto& copy = state_->find(ref);
     copy.writer = borrower;
-    std::vector<std::shared_ptr<const UpdateCounter>> counters;
-    for (const auto& rows : rows_updated_with_others(ref, held)) counters.push_back(copy.counter_of(rows));
+    Lease::Written of_run{ref, copy.counter->updates()};
+    for (const auto& part : held) {
+      if (part.ref != ref) continue;
+      of_run.held = true;
+      if (part.equal_updates) of_run.counters.push_back(copy.counter_of(part.rows));
+    }
+    if (!of_run.held) of_run.counters.push_back(copy.counter);
     copy.begin_apart();
-    lease.written_.push_back({ref, copy.counter->updates(), std::move(counters)});
+    lease.written_.push_back(std::move(of_run));
   }
   return lease;
 }
@@ -94,23 +80,23 @@ void Lease::give_back() {
   state.access_over.notify_all();
 }
 
-void Lease::end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn) {
+void Lease::end_broken(const std::string& reason, bool abandoned, const std::set<Group>& torn) {
   if (store_ == nullptr) return;
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
   ++state.changes;
   auto broken = torn;
-  for (const auto& [replica, updates] : updates_locked())
-    if (updates.size() > 1) broken.insert(replica);
+  for (const auto& [group, updates] : updates_locked())
+    if (updates.size() > 1) broken.insert(group);
   for (const auto& written : written_) {
     auto& copy = state.find(written.ref);
     copy.abandoned = abandoned || copy.may_still_be_written();
     if (!copy.is_being_updated() && !copy.abandoned) continue;
     copy.broken = reason;
-    if (!written.is_separate()) broken.insert(written.ref.replica);
+    if (!written.is_separate()) broken.insert(written.group());
   }
   for (const auto& written : written_)
-    if (!written.is_separate() && broken.contains(written.ref.replica)) state.find(written.ref).broken = reason;
+    if (!written.is_separate() && broken.contains(written.group())) state.find(written.ref).broken = reason;
   give_back();
 }
 
@@ -134,15 +120,15 @@ void Lease::end_clean() {
   give_back();
 }
 
-std::map<int, std::set<std::int64_t>> Lease::updates_locked() const {
-  std::map<int, std::set<std::int64_t>> updates;
+std::map<Lease::Group, std::set<std::int64_t>> Lease::updates_locked() const {
+  std::map<Group, std::set<std::int64_t>> updates;
   for (const auto& written : written_)
     for (const auto& counter : written.counters)
-      updates[written.ref.replica].insert(counter->updates() - written.updates_before);
+      updates[written.group()].insert(counter->updates() - written.updates_before);
   return updates;
 }
 
-std::map<int, std::set<std::int64_t>> Lease::updates() const {
+std::map<Lease::Group, std::set<std::int64_t>> Lease::updates() const {
   if (store_ == nullptr) return {};
   std::lock_guard lock(store_->state_->mutex);
   return updates_locked();

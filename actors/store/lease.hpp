@@ -16,11 +16,21 @@ namespace troupe {
 
 /// The copies of parameters that a run has borrowed. After a failed run the written copies of a replica are whole if
 /// all have had the same number of updates and each update has ended; otherwise all are broken, that is they cannot be
-/// used until ParameterStore::recover() or set(). A copy that an external actor holds without
-/// HeldParameter::equal_updates is separate: it does not depend on other copies, and is broken only if an update of it
-/// has not ended or the run may still write to it.
+/// used until ParameterStore::recover() or set(). The copies that external actors hold with
+/// HeldParameter::equal_updates are a group of their own in this regard. A copy that an external actor holds without it
+/// is separate: it does not depend on other copies, and is broken only if an update of it has not ended or the run may
+/// still write to it.
 class Lease {
  public:
+  /// Copies that get equally many updates in a run: those of a replica that ops update, or those that external actors
+  /// hold.
+  struct Group {
+    int replica;
+    bool held;
+
+    auto operator<=>(const Group&) const = default;
+  };
+
   Lease() = default;
   Lease(Lease&& other) noexcept { *this = std::move(other); }
   Lease& operator=(Lease&& other) noexcept;
@@ -29,13 +39,13 @@ class Lease {
   /// Gives the copies back to the store after a run that has succeeded. A copy is broken if an update of it has begun
   /// and not ended.
   void end_clean();
-  /// Gives the copies back to the store after a run that has failed and no longer writes. `torn` has the replicas whose
-  /// numbers of updates differ between this store and others. The written copies of these replicas are broken in any
-  /// case, except separate ones.
-  void end_dirty(const std::string& reason, const std::set<int>& torn = {}) { end_broken(reason, false, torn); }
-  /// For each replica, the numbers of updates that the replica's written copies, except separate ones, have had under
-  /// this lease. The set has a single number if all copies have had the same number.
-  std::map<int, std::set<std::int64_t>> updates() const;
+  /// Gives the copies back to the store after a run that has failed and no longer writes. `torn` has the groups whose
+  /// numbers of updates differ between this store and others. The written copies of these groups are broken in any
+  /// case.
+  void end_dirty(const std::string& reason, const std::set<Group>& torn = {}) { end_broken(reason, false, torn); }
+  /// For each group, the numbers of updates that its written copies have had under this lease. The set has a single
+  /// number if all copies have had the same number.
+  std::map<Group, std::set<std::int64_t>> updates() const;
   /// A borrowed copy. Copies of a parameter with one lineage have equal values.
   struct Borrowed {
     ParameterRef ref;
@@ -58,13 +68,15 @@ class Lease {
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
+    bool held = false;
     // The counters of the copy, or of the rows of it that are held. Empty: the copy is separate.
-    std::vector<std::shared_ptr<const UpdateCounter>> counters;
+    std::vector<std::shared_ptr<const UpdateCounter>> counters = {};
 
     bool is_separate() const { return counters.empty(); }
+    Group group() const { return {ref.replica, held}; }
   };
-  std::map<int, std::set<std::int64_t>> updates_locked() const;
-  void end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn);
+  std::map<Group, std::set<std::int64_t>> updates_locked() const;
+  void end_broken(const std::string& reason, bool abandoned, const std::set<Group>& torn);
   void give_back();
 
   ParameterStore* store_ = nullptr;

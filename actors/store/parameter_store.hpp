@@ -109,7 +109,7 @@ class ParameterStore {
   /// Adopts several values at once, like set() sets them.
   using NamedVersions = std::vector<std::pair<std::string, Version>>;
   void adopt(const NamedVersions& versions);
-  /// The names of entries(), and of all start values: those of all values that a checkpoint needs.
+  /// The names of entries() and of all start values. A checkpoint needs the values of all of them.
   std::vector<std::string> names() const;
   /// The names of all start values: values from set() or adopt() of parameters that no plan has added yet.
   std::vector<std::string> unclaimed() const;

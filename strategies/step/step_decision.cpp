@@ -36,9 +36,9 @@ Value magnitude_of_sums(Value loss_check, std::span<const Value> sums, Value wei
   // The quotient needs the magnitude itself. With a bound, the op may give a larger number.
   const auto of_sums = magnitude_of(loss_check, sums, std::numeric_limits<double>::infinity());
   const auto divisor = clip(weight, std::numeric_limits<float>::min(), std::numeric_limits<float>::max());
-  // 0 if the weight is not below 0, else 1 / sqrt(0), which is infinite.
-  const auto is_weight = rsqrt(at_least(weight, 0.0)) - 1.0;
-  return largest_magnitude(std::vector{of_sums, weight, div(of_sums, divisor), is_weight}, bound);
+  // 0 if the weight is at least 0, else 1 / sqrt(0), which is infinite, so that the step is left out.
+  const auto check_of_sign = rsqrt(at_least(weight, 0.0)) - 1.0;
+  return largest_magnitude(std::vector{of_sums, weight, div(of_sums, divisor), check_of_sign}, bound);
 }
 
 Value divisor_of(Value sum_of_weights) {

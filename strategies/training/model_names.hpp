@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// The names of the parameters of a model, as far as data with labels has shown them. Thread-safe.
+/// The names of the parameters of a model, which are known once the model has been trained or evaluated. Thread-safe.
 class ModelNames {
  public:
   ModelNames();

@@ -14,7 +14,7 @@ namespace troupe {
 namespace {
 
 /// Returns the graph of the model with its loss, or without it if the loss lacks a field. Returns nothing if the model
-/// lacks a field, too. A model is the user's code, which may throw any exception.
+/// lacks a field, too. A model is the user's code, which may throw any std::exception.
 std::optional<Graph> graph_for(Purpose purpose, const TrainingSpec& spec, const std::vector<Field>& fields) {
   try {
     return forward_graph(spec, fields, purpose);
@@ -65,12 +65,15 @@ std::vector<PlanParameter> note_model_order(const Stores& stores, const std::vec
   return of_model;
 }
 
-void add_parameters(const Stores& stores, const std::vector<PlanParameter>& parameters) {
+void add_missing(const Stores& stores, const std::vector<PlanParameter>& parameters) {
   if (parameters.empty()) return;
   for (const auto& store : stores) {
-    const auto present = names_in(*store);
-    for (const auto& parameter : parameters)
-      if (!present.contains(parameter.ref.name)) store->add(parameter);
+    auto present = names_in(*store);
+    for (auto parameter : parameters) {
+      if (parameter.per_replica || !present.insert(parameter.ref.name).second) continue;
+      parameter.device = Device{};
+      store->add(parameter);
+    }
   }
 }
 

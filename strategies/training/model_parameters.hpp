@@ -15,15 +15,16 @@ namespace troupe {
 std::vector<PlanParameter> model_parameters(const TrainingSpec& spec, const std::vector<Field>& fields);
 
 /// Notes the order of the parameters of a model in the stores, before they get `planned`, the parameters of a plan for
-/// this purpose. Start values depend on the order, which is so the same whether evaluation or training comes first.
-/// Returns the parameters of model_parameters(), which add_parameters() must add after the plan is spawned. Does
+/// this purpose. Start values depend on this order. It is the same whether evaluation or training comes first.
+/// Returns the parameters of model_parameters(), which add_missing() must add after the plan is spawned. Does
 /// nothing and returns nothing if the first store has no start value without a parameter, and the plan is for training
 /// or the store has all of `planned`.
 std::vector<PlanParameter> note_model_order(const Stores& stores, const std::vector<PlanParameter>& planned,
                                             Purpose purpose, const TrainingSpec& spec,
                                             const std::vector<Field>& fields);
 
-/// Adds those of the parameters that a store lacks to it. Throws the errors of ParameterStore::add().
-void add_parameters(const Stores& stores, const std::vector<PlanParameter>& parameters);
+/// Adds to each store the parameters that it lacks, in host memory. Leaves out states that every replica has for
+/// itself. Throws Error like ParameterStore::add().
+void add_missing(const Stores& stores, const std::vector<PlanParameter>& parameters);
 
 }  // namespace troupe

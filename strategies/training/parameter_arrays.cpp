@@ -20,16 +20,20 @@ ParameterArrays parameter_arrays(const ParameterStore& store) {
 std::set<std::string> set_parameter_arrays(
     ParameterStore& store, const ParameterArrays& arrays,
     const std::function<std::optional<std::string>(const std::string& name)>& name_of,
-    const std::optional<std::set<std::string>>& known) {
+    const std::function<std::optional<std::set<std::string>>()>& names_of_model) {
   const auto entries = store.entries();
+  std::optional<std::optional<std::set<std::string>>> of_model;
+  const auto is_unknown = [&](const std::string& name) {
+    if (std::ranges::find(entries, name, &ParameterStore::Entry::name) != entries.end()) return false;
+    if (!of_model) of_model = names_of_model();
+    return *of_model && !(*of_model)->contains(name);
+  };
   ParameterArrays named;
   std::set<std::string> names;
   for (const auto& [name, array] : arrays) {
     const auto name_here = name_of ? name_of(name) : std::optional(name);
     if (!name_here) continue;
-    if (known && !known->contains(*name_here) &&
-        std::ranges::find(entries, *name_here, &ParameterStore::Entry::name) == entries.end())
-      throw Error("trainer", "the model has no parameter '" + *name_here + "'");
+    if (is_unknown(*name_here)) throw Error("trainer", "the model has no parameter '" + *name_here + "'");
     named.emplace_back(*name_here, array);
     names.insert(*name_here);
   }

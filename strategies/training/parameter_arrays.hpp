@@ -21,11 +21,12 @@ using ParameterArrays = std::vector<std::pair<std::string, Tensor>>;
 ParameterArrays parameter_arrays(const ParameterStore& store);
 
 /// Sets the named parameters, or none if it throws Error; see Trainer::set_parameters(). `name_of`, if it is not empty,
-/// maps the names of the arrays to names in the store. `known` has the names of the model, besides those in the store;
-/// nothing if they are not known, and then no name is refused. Returns the names that were set.
+/// maps the names of the arrays to names in the store. `names_of_model` returns the names of the model, or nothing if
+/// they are not known: then no name is refused. It is called once, and only if the store lacks a name. Returns the
+/// names that were set.
 std::set<std::string> set_parameter_arrays(
     ParameterStore& store, const ParameterArrays& arrays,
     const std::function<std::optional<std::string>(const std::string& name)>& name_of,
-    const std::optional<std::set<std::string>>& known);
+    const std::function<std::optional<std::set<std::string>>()>& names_of_model);
 
 }  // namespace troupe

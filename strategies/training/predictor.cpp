@@ -40,7 +40,7 @@ ParameterReader reader_of(const Graph& graph, const Trainer& trainer, const std:
   const auto of_model = note_model_order({store}, parameters, Purpose::evaluation, trainer.spec(), fields);
   check_values_for_prediction(*store, parameters, of_model, trainer.name(), trainer.model_names().set_by_user());
   for (const auto& parameter : parameters) store->add(parameter);
-  add_parameters({store}, of_model);
+  add_missing({store}, of_model);
   return {store, std::move(refs), refresh};
 }
 

@@ -99,8 +99,8 @@ bool TrainingRun::store_position() {
   if (complete) progress_.begin_next_epoch();
   metrics_.result().accumulated_steps = progress_.accumulated_steps();
   in_run_ = false;
-  trained_.note_step(progress_.position().step);
   progress_.keep();
+  trained_.note_step(progress_.position().step);
   return complete;
 }
 

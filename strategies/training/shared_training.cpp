@@ -34,9 +34,9 @@ std::optional<JobStatus> next_status(Cluster& cluster, JobStatus::Kind kind) {
   return status.kind == kind ? std::optional(std::move(status)) : std::nullopt;
 }
 
-/// Rank 0 announces the end of a fit before it closes its links of the plan, but another link brings the status. If
-/// `failure` is that rank 0 has closed such a link, waits up to kLateStatusLimit for the status. Otherwise, or if none
-/// arrives, returns nothing.
+/// Returns the status of a fit that rank 0 has ended, if `failure` is that rank 0 has closed a link of the plan. Rank 0
+/// announces the status before it closes the link, but the status arrives over another link: waits for it, at most
+/// kLateStatusLimit. Returns nothing for another failure, or if no status arrives.
 std::optional<JobStatus> status_behind_closed_link(Cluster& cluster, const Failure& failure) {
   if (failure.rank != 0 || !failure.cause || failure.cause->kind != FailureKind::aborted) return std::nullopt;
   const auto deadline = std::chrono::steady_clock::now() + kLateStatusLimit;
@@ -58,19 +58,6 @@ void gather_recording(Communicator& group, Recording& recording, std::chrono::mi
     const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
     const auto bytes = broadcast_bytes(group, run, rank, limit);
     if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
-  }
-}
-
-/// Adds the parameters of the plan that the store lacks, in host memory: those that only actors of other processes (or
-/// parts) use. States that every replica has for itself are left out. Throws Error like ParameterStore::add().
-void add_missing_to(ParameterStore& store, const Plan& plan) {
-  store.note_order(plan.parameters);
-  std::set<std::string> present;
-  for (const auto& entry : store.entries()) present.insert(entry.name);
-  for (auto parameter : plan.parameters) {
-    if (parameter.per_replica || !present.insert(parameter.ref.name).second) continue;
-    parameter.device = Device{};
-    store.add(parameter);
   }
 }
 
@@ -146,7 +133,9 @@ void SharedTraining::agree_on_values() {
 
 void SharedTraining::add_missing_parameters(const Plan& plan) const {
   if (is_expendable() || (!has_others() && stores_.size() == 1)) return;
-  for (const auto& store : stores_) add_missing_to(*store, plan);
+  // Actors of other processes or parts alone use some of the parameters.
+  for (const auto& store : stores_) store->note_order(plan.parameters);
+  add_missing(stores_, plan.parameters);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {
@@ -200,14 +189,14 @@ JobStatus SharedTraining::receive(JobStatus::Kind kind, const StopRequested& sto
 }
 
 FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const {
-  const auto result_of = [](const JobStatus& over) {
-    return FitResult{.steps = over.steps, .rows = over.rows, .seconds = over.seconds, .stopped = over.stopped};
+  const auto result_of = [](const JobStatus& status) {
+    return FitResult{.steps = status.steps, .rows = status.rows, .seconds = status.seconds, .stopped = status.stopped};
   };
   while (true) {
     log.begin(0);
     plan.start({});
     do {
-      if (const auto over = next_status(*cluster_, JobStatus::Kind::trained)) return result_of(*over);
+      if (const auto status = next_status(*cluster_, JobStatus::Kind::trained)) return result_of(*status);
       bool is_stopped = false;
       if (stop_requested) plan.call_back("stop_requested", [&] { is_stopped = stop_requested(); });
       if (is_stopped) return {.stopped = true};
@@ -215,9 +204,9 @@ FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const St
       if (plan.has_begun()) plan.check_progress(limit_);
     } while (!plan.done());
     if (const auto failure = plan.failure()) {
-      const auto over = status_behind_closed_link(*cluster_, *failure);
-      if (!over) throw Error("run", to_string(*failure));
-      return result_of(*over);
+      const auto status = status_behind_closed_link(*cluster_, *failure);
+      if (!status) throw Error("run", to_string(*failure));
+      return result_of(*status);
     }
     log.end_run();
   }

@@ -19,8 +19,8 @@ void check_start_values(const ParameterStore& store, const std::vector<PlanParam
                         const std::vector<PlanParameter>& of_model, const std::string& trainer,
                         const std::set<std::string>& set_by_user);
 
-/// The same for a prediction, whose plan may lack parameters of the loss: throws Error only if one of `planned` also
-/// has no value, which a value under a wrong name may be meant for.
+/// Calls check_start_values() if one of `planned` has no value: a start value under a wrong name may be meant for it.
+/// Otherwise checks nothing, because the plan of a prediction may lack parameters of the loss.
 void check_values_for_prediction(const ParameterStore& store, const std::vector<PlanParameter>& planned,
                                  const std::vector<PlanParameter>& of_model, const std::string& trainer,
                                  const std::set<std::string>& set_by_user);

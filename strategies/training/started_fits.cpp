@@ -63,7 +63,10 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
   std::shared_ptr<Recording> record;
   if (training) {
-    check_start_values(*store_, training->plan->plan().parameters, {}, *name_, model_names_->set_by_user());
+    const auto& planned = training->plan->plan().parameters;
+    const auto of_model = note_model_order(stores_, planned, Purpose::training, spec_, data.fields());
+    check_start_values(*store_, planned, of_model, *name_, model_names_->set_by_user());
+    add_missing(stores_, of_model);
     shared_->agree_on_values();
     training->log->shard_log()->forget_staleness();
   } else {
@@ -103,7 +106,7 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   context.record = recordings.record;
   context.replay = recordings.replay;
   auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places());
-  add_parameters(stores_, of_model);
+  add_missing(stores_, of_model);
   if (shared_->has_others())
     shared_->announce({.generation = spawned->generation(),
                        .plan_hash = hash_of(spawned->plan()),

@@ -142,7 +142,7 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  model_names_->note_set(set_parameter_arrays(*store_, arrays, name_of, model_names_->of(spec_)));
+  model_names_->note_set(set_parameter_arrays(*store_, arrays, name_of, [this] { return model_names_->of(spec_); }));
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
@@ -168,7 +168,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   check_start_values(*store_, plan.parameters, of_model, *name_, model_names_->set_by_user());
   const auto spawned =
       spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
-  add_parameters(stores_, of_model);
+  add_missing(stores_, of_model);
   Evaluation evaluation(*log);
   run_to_end(*spawned, epoch_of_forward(data, batches == nullptr, options_.seed, strategy_),
              [&] { evaluation.add_steps(); });
@@ -195,7 +195,7 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto of_model = note_model_order(stores_, plan.parameters, Purpose::evaluation, spec_, data.fields());
   check_values_for_prediction(*store_, plan.parameters, of_model, *name_, model_names_->set_by_user());
   const auto spawned = spawn(std::move(plan), context_for(in_order, predicted.sink()));
-  add_parameters(stores_, of_model);
+  add_missing(stores_, of_model);
   run_to_end(*spawned, epoch_of_forward(in_order, true, options_.seed, strategy_), {});
   if (const auto rows = shared_->sum(predicted.written()); rows != data.rows())
     throw Error("predict", "the plan of the strategy has predicted " + std::to_string(rows) + " of " +

@@ -64,8 +64,8 @@ struct TrainerOptions {
 };
 
 /// Trains a model by a strategy, which must outlive the trainer: every function that needs a destroyed strategy throws
-/// Error. Not thread-safe: fit(), start(), evaluate(), predict() and set_parameters() throw Error while another thread
-/// is in one of them. The store of shared_parameters() may outlive the trainer.
+/// Error. Not thread-safe, except parameter_arrays() and set_parameters(): fit(), start(), evaluate() and predict()
+/// throw Error while another thread is in one of them. The store of shared_parameters() may outlive the trainer.
 class Trainer {
  public:
   Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
@@ -117,9 +117,9 @@ class Trainer {
   using ParameterNames = std::function<std::optional<std::string>(const std::string& name)>;
   /// Sets the named parameters; the others keep their values. Values of parameters that no plan has yet become start
   /// values, whose names and shapes are checked when a plan is spawned. After the first fit or evaluation, throws Error
-  /// if the model has no parameter of a name, neither in training nor in evaluation. Throws Error if a shape or dtype
-  /// differs from that in the store. If it throws, none is set. A Predictor uses the old values of all parameters or
-  /// the new values of all parameters.
+  /// if neither the model, in training or in evaluation, nor the store has a parameter of a name. Throws Error if a
+  /// shape or dtype differs from that in the store. If it throws, none is set. A Predictor uses the old values of all
+  /// parameters or the new values of all parameters.
   void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
 
   /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see

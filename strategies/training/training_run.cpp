@@ -97,10 +97,11 @@ void TrainingRun::note_position() {
   }
   const bool by_updates = steps && updates && (!in_order || (*steps == 1 && !progress_.decides_by_replica()));
   if (!by_updates) return;
+  // A copy of another replica, which this run does not train, may be the newest whole one, and have fewer updates.
+  const auto updates_of_run = std::max<std::int64_t>(0, *updates - updates_before_.value_or(0));
   // The last update of a run may be made of fewer steps than the others.
-  const auto made = *updates - updates_before_.value_or(0);
-  const auto fewest = std::max<std::int64_t>(0, made - 1) * *steps + (made > 0 ? 1 : 0);
-  progress_.set_steps(std::clamp(progress_.batches_of_run(), fewest, made * *steps));
+  const auto fewest = std::max<std::int64_t>(0, updates_of_run - 1) * *steps + (updates_of_run > 0 ? 1 : 0);
+  progress_.set_steps(std::clamp(progress_.batches_of_run(), fewest, updates_of_run * *steps));
 }
 
 void TrainingRun::call_on_over(bool succeeded) {
@@ -117,6 +118,8 @@ TrainingRun::~TrainingRun() {
   try {
     if (over_ && !error_ && hooks_.on_release) hooks_.on_release({std::move(plan_), std::move(log_)});
     if (over_) return;
+    // Without a driver, storing the position would wait for a boundary of this fit.
+    const auto driver = drive();
     plan_.reset();
     end_early();
   } catch (...) {

@@ -138,8 +138,8 @@ class Job {
   bool is_in(int rank, const std::string& phase) const { return time_of(rank, phase).has_value(); }
   /// The time at which a process has announced a phase; nothing if it has not.
   std::optional<Clock::time_point> time_of(int rank, const std::string& phase) const {
-    const auto found = std::ranges::find(phases(rank), phase, &Phases::value_type::first);
-    return found != phases(rank).end() ? std::optional(found->second) : std::nullopt;
+    const auto entry = std::ranges::find(phases(rank), phase, &Phases::value_type::first);
+    return entry != phases(rank).end() ? std::optional(entry->second) : std::nullopt;
   }
   bool ended() const { return std::ranges::all_of(processes_, &ChildProcess::ended); }
 

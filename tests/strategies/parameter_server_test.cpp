@@ -3,7 +3,6 @@
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/extent.hpp"
-#include "troupe/tests/plans/scheduled_parts.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -51,38 +50,7 @@ std::vector<std::int64_t> elements_of_servers(Placement placement) {
   return elements;
 }
 
-/// Destroys fits at random moments. Returns the number of fits that leave broken parameters. In every other fit, all
-/// trained parameters have equally many updates.
-int broken_fits(const Strategy& strategy, std::uint64_t fits) {
-  int broken = 0;
-  for (std::uint64_t seed = 0; seed < fits; ++seed) {
-    INFO("seed " << seed);
-    auto runtime = scheduled_runtime(seed);
-    auto trainer = small_trainer(runtime, strategy, {.seed = 3});
-    {
-      const auto run = trainer.start(data_of_50(), {});
-      run_some({{runtime, {}}}, seed, 20 + seed % 200);
-    }
-    const auto& store = trainer.parameters();
-    if (!store.broken().empty()) {
-      ++broken;
-      continue;
-    }
-    std::set<std::int64_t> updates;
-    for (const auto& entry : store.entries())
-      if (entry.trainable) updates.insert(store.newest_updates(entry.name).value());
-    CHECK(updates.size() == 1);
-  }
-  return broken;
-}
-
 }  // namespace
-
-TEST_CASE("the parameters are broken if a fit is destroyed after some of its servers have made an update") {
-  CHECK(broken_fits(with_rule(ConsistencyRule::synchronous(2), 2), 300) > 0);
-  CHECK(broken_fits(LocalSgd(cpu_places(0, 2), cpu_places(2, 2), {2, Sgd{.lr = 1.0}}), 300) > 0);
-  CHECK(broken_fits(with_rule(ConsistencyRule::synchronous(2), 1), 100) == 0);
-}
 
 TEST_CASE("synchronous shards come to the bits of a mirrored strategy") {
   const int workers = GENERATE(1, 2, 3);

@@ -28,7 +28,7 @@ TEST_CASE("two actors are on one cycle if each of them is reached from the other
       for (std::size_t from = 0; from < kActors; ++from)
         for (std::size_t to = 0; to < kActors; ++to)
           reaches[from][to] = reaches[from][to] || (reaches[from][middle] && reaches[middle][to]);
-    const auto component = cycles_of(followers);
+    const auto component = components_of(followers);
     for (std::size_t a = 0; a < kActors; ++a)
       for (std::size_t b = 0; b < kActors; ++b)
         CHECK((component[a] == component[b]) == (a == b || (reaches[a][b] && reaches[b][a])));

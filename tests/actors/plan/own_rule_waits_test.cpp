@@ -109,31 +109,31 @@ class RelayedPlan {
 
 /// A plan whose replicas each ask a relay `lookups` times in a step. Each request follows from the answer before.
 Plan plan_of_lookups(int replicas, int lookups, std::vector<float>& record) {
-  RelayedPlan made(1, static_cast<std::size_t>(replicas * lookups));
-  auto& plan = made.plan;
+  RelayedPlan relayed(1, static_cast<std::size_t>(replicas * lookups));
+  auto& plan = relayed.plan;
   const auto source = plan.add(counting_source("count", kSteps)), all = plan.add(sum_and_one("all", 0));
   for (int replica = 0; replica < replicas; ++replica) {
     const auto name = " " + std::to_string(replica) + ".";
     auto asks = plan.add(sum_and_one("begin" + name, replica));
-    made.connect(source, asks);
+    relayed.connect(source, asks);
     for (int lookup = 0; lookup < lookups; ++lookup) {
       const auto reads = plan.add(sum_and_one("reads" + name + std::to_string(lookup), replica));
-      made.connect(asks, reads, 0);
+      relayed.connect(asks, reads, 0);
       // Another path to the reader, and one past it.
-      if (lookup % 2 == 1) made.connect(asks, reads);
+      if (lookup % 2 == 1) relayed.connect(asks, reads);
       asks = reads;
     }
-    made.connect(asks, all);
+    relayed.connect(asks, all);
   }
-  made.connect(all, plan.add(recording_sink("sink", record)));
+  relayed.connect(all, plan.add(recording_sink("sink", record)));
   return std::move(plan);
 }
 
 /// A plan of random actors in two replicas, some of whose edges lead through one of two relays.
 Plan random_plan(std::uint64_t seed, std::vector<float>& record) {
   constexpr std::size_t kPorts = 40;
-  RelayedPlan made(2, kPorts);
-  auto& plan = made.plan;
+  RelayedPlan relayed(2, kPorts);
+  auto& plan = relayed.plan;
   const auto source = plan.add(counting_source("count", kSteps)), all = plan.add(sum_and_one("all", 0));
   std::uint64_t drawn = 0;
   const auto draw = [&](std::uint64_t below) { return uniform_below(below, seed, 3, drawn++); };
@@ -147,17 +147,17 @@ Plan random_plan(std::uint64_t seed, std::vector<float>& record) {
       const auto from = before[before.size() - 1 - draw(std::min<std::uint64_t>(before.size(), 3))];
       const auto way = draw(7);
       if (way < 2)
-        made.connect(from, added, way);
+        relayed.connect(from, added, way);
       else if (way < 4)
-        made.connect(from, added, way - 2, 3 - way);
+        relayed.connect(from, added, way - 2, 3 - way);
       else
-        made.connect(from, added);
+        relayed.connect(from, added);
     }
     actors[replica].push_back(added);
   }
-  for (const auto& list : actors) made.connect(list.back(), all);
-  made.connect(all, plan.add(recording_sink("sink", record)));
-  made.use_all_ports(source, kPorts);
+  for (const auto& list : actors) relayed.connect(list.back(), all);
+  relayed.connect(all, plan.add(recording_sink("sink", record)));
+  relayed.use_all_ports(source, kPorts);
   return std::move(plan);
 }
 
@@ -174,13 +174,13 @@ TEST_CASE("actors before and behind an actor with its own rule are no segment th
 
 TEST_CASE("an actor with its own rule sends a replica parameters, and something else once the gradient has come") {
   const auto make = [](std::vector<float>& record) {
-    RelayedPlan made(1, 2);
-    auto& plan = made.plan;
+    RelayedPlan relayed(1, 2);
+    auto& plan = relayed.plan;
     const auto source = plan.add(counting_source("count", kSteps));
     const auto learns = plan.add(sum_and_one("learns", 0)), reads = plan.add(sum_and_one("reads", 0));
-    made.connect(source, learns, 0);
-    made.connect(learns, reads, 0);
-    made.connect(reads, plan.add(recording_sink("sink", record)));
+    relayed.connect(source, learns, 0);
+    relayed.connect(learns, reads, 0);
+    relayed.connect(reads, plan.add(recording_sink("sink", record)));
     return std::move(plan);
   };
   for (const auto grain : kGrains) CHECK(record_of(make, grain) == std::vector<float>{2, 3, 4, 5, 6});
@@ -196,25 +196,25 @@ TEST_CASE("plans with random paths through actors with their own rule give the s
   }
 }
 
-TEST_CASE("a reader does not wait for those who send to an actor behind the one that it reads from") {
+TEST_CASE("a reader of an actor with its own rule does not wait for the senders of a later one") {
   // Relay 0 deals out batches, relay 1 is a server. A sink reads the batch, but nothing from the server.
-  RelayedPlan made(2, 3);
-  auto& plan = made.plan;
+  RelayedPlan relayed(2, 3);
+  auto& plan = relayed.plan;
   std::vector<float> record;
   const auto source = plan.add(counting_source("count", kSteps)), sink = plan.add(recording_sink("sink", record));
   const auto sends = plan.add(sum_and_one("sends", 0)), gets = plan.add(sum_and_one("gets", 0));
-  made.connect(source, sends, 0);
-  made.connect(source, sink, 0);
-  made.connect(source, gets, 0, 1);
-  made.connect(sends, gets, 1);
+  relayed.connect(source, sends, 0);
+  relayed.connect(source, sink, 0);
+  relayed.connect(source, gets, 0, 1);
+  relayed.connect(sends, gets, 1);
   const Dependencies dependencies(plan);
   CHECK(dependencies.through_own_rules()[static_cast<std::size_t>(sends)] == std::vector<ActorId>{gets});
   CHECK(dependencies.through_own_rules()[static_cast<std::size_t>(source)] == std::vector<ActorId>{sink, sends, gets});
 }
 
 TEST_CASE("workers that get parameters and send gradients do not wait for each other, and stay whole") {
-  RelayedPlan made(1, 4);
-  auto& plan = made.plan;
+  RelayedPlan relayed(1, 4);
+  auto& plan = relayed.plan;
   std::vector<float> record;
   const auto source = plan.add(counting_source("count", kSteps)), sink = plan.add(recording_sink("sink", record));
   // Both belong to no worker.
@@ -223,9 +223,9 @@ TEST_CASE("workers that get parameters and send gradients do not wait for each o
   for (int worker = 0; worker < 2; ++worker) {
     gets.push_back(plan.add(sum_and_one("gets " + std::to_string(worker), worker)));
     sends.push_back(plan.add(sum_and_one("sends " + std::to_string(worker), worker)));
-    made.connect(source, gets.back(), 0);
-    made.connect(gets.back(), sends.back());
-    made.connect(sends.back(), sink, 0);
+    relayed.connect(source, gets.back(), 0);
+    relayed.connect(gets.back(), sends.back());
+    relayed.connect(sends.back(), sink, 0);
   }
   const Dependencies dependencies(plan);
   for (const auto actor : sends) {

@@ -214,13 +214,14 @@ TEST_CASE("rows of a copy count apart during a run, and together after it") {
   lease.end_clean();
 }
 
-TEST_CASE("rows that get as many updates as others are broken with these if a run has made fewer of one") {
+TEST_CASE("held copies with equal_updates are all broken if a failed run has updated one of them less often") {
   const auto equal = GENERATE(true, false);
   ParameterStore store(1);
   const ParameterRef a{"a", 0}, b{"b", 0};
   store.add(parameter("a", 0, {5, 2}));
   store.add(parameter("b", 0));
-  const std::vector<HeldParameter> held{{a, true, RowRange{0, 2}, equal}, {a, true, RowRange{2, 3}, equal}};
+  const std::vector<HeldParameter> held{
+      {a, true, RowRange{0, 2}, equal}, {a, true, RowRange{2, 3}, equal}, {b, true, {}, equal}};
   const auto first = store.counter(a, RowRange{0, 2}), second = store.counter(a, RowRange{2, 3});
   for (const bool torn : {false, true}) {
     auto lease = store.borrow({}, {a, b}, "shards", held);

@@ -160,6 +160,18 @@ TEST_CASE("all parameters of a model, and no others, may be set after each first
   }
 }
 
+TEST_CASE("a fit with the actors of the fit before takes values of parameters that evaluation alone has") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, model_with_head, Sgd{.lr = 0.1}, loss_of_head, {.seed = 2});
+  const auto data = data_with_head();
+  trainer.fit(data);
+  trainer.set_parameters({{"scale", Tensor({kWide, kWide}, DType::float32)}});
+  trainer.fit(data);
+  CHECK(trainer.parameters().get("scale").data<float>()[0] == 0.0F);
+  CHECK(trainer.predict(data_with_head(), "y").data<float>()[0] == 0.0F);
+}
+
 TEST_CASE("a prediction refuses values under names that the model lacks, while a parameter has none") {
   auto runtime = scheduled_runtime(1, 1);
   const OneDevice strategy;

@@ -105,7 +105,7 @@ TEST_CASE("a run id with control characters is printed without them") {
   }
 }
 
-TEST_CASE("of two processes of one rank the first joins, and the other learns that the rank is taken") {
+TEST_CASE("the first of two processes with one rank joins, and the second learns that the rank is taken") {
   const auto address = new_address();
   Happening refusal;
   const auto ends = on_processes(4, [&](int process) {
