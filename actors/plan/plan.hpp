@@ -108,6 +108,10 @@ struct HeldParameter {
   /// that fails or is given up has made different numbers of updates, all of these copies are broken; see
   /// ParameterStore::recover().
   bool equal_updates = false;
+  /// True: the copy is broken if a run that has updated it is given up before all actors have finished. This is also so
+  /// if actors in several processes hold rows of one parameter, or rows with `equal_updates`: a process does not know
+  /// the updates of another one.
+  bool needs_whole_run = false;
 
   bool operator==(const HeldParameter&) const = default;
 };

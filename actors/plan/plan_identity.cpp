@@ -53,7 +53,9 @@ class PlanWriter {
   void add(const Place& place) { add_all(place.process, place.device); }
   void add(const ParameterRef& ref) { add_all(ref.name, ref.replica); }
   void add(const RowRange& rows) { add_all(rows.first, rows.count); }
-  void add(const HeldParameter& held) { add_all(held.ref, held.written, held.rows, held.equal_updates); }
+  void add(const HeldParameter& held) {
+    add_all(held.ref, held.written, held.rows, held.equal_updates, held.needs_whole_run);
+  }
   void add(const PlanParameter& parameter) {
     add_all(parameter.ref, parameter.info, parameter.device, parameter.initializer, parameter.trainable,
             parameter.per_replica);

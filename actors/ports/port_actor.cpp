@@ -77,6 +77,10 @@ FailurePtr PortActor::failure_now() const {
   return current_failure({.rank = rank(), .actor = name_in_plan(), .step = next_step_});
 }
 
+FailurePtr PortActor::failure_of(int replica, std::int64_t step) const {
+  return current_failure({.rank = rank(), .replica = replica, .actor = name_in_plan(), .step = step});
+}
+
 void PortActor::fail() {
   report_failure(failure_now());
   end();

@@ -144,6 +144,8 @@ class PortActor : public Participant {
   /// Returns the exception that is being handled, as a failure of this actor in the step after the highest one sent.
   /// Call it in a catch clause.
   FailurePtr failure_now() const;
+  /// Like failure_now(), for an actor that serves several replicas or steps: the failure of this replica at this step.
+  FailurePtr failure_of(int replica, std::int64_t step) const;
 
  private:
   std::int64_t on_prepare(const PrepareRun& order) final;

@@ -81,9 +81,11 @@ ActorId add_local_shard(Plan& plan, const std::string& name, const Place& place,
                         std::int64_t steps) {
   update.parameters_in_store = false;
   const ShardUpdate shape(update.update, update.parameters);
-  auto actor = external<LocalShard>(
-      name, ReplicaParameters::ports(update, 0, {shape.parameter_block()}, {BatchInfo::info(), shape.gradient_block()}),
-      update, steps);
+  auto ports =
+      ReplicaParameters::ports(update, 0, {shape.parameter_block()}, {BatchInfo::info(), shape.gradient_block()});
+  // The states are ahead of the common parameters until the end of a round.
+  for (auto& state : ports.parameters) state.needs_whole_run = true;
+  auto actor = external<LocalShard>(name, std::move(ports), update, steps);
   actor.place = place;
   actor.replica = worker;
   actor.task = {"local_shard", {}, {{"steps", steps}, {"update", identity_of_update(update.update)}}};

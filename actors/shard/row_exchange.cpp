@@ -11,8 +11,8 @@ namespace {
 
 class RowExchange final : public PortActor {
  public:
-  RowExchange(caf::actor_config& config, RowLookup lookup, std::vector<RowRange> shards)
-      : PortActor(config), lookup_(std::move(lookup)), shards_(std::move(shards)) {}
+  RowExchange(caf::actor_config& config, int worker, RowLookup lookup, std::vector<RowRange> shards)
+      : PortActor(config), worker_(worker), lookup_(std::move(lookup)), shards_(std::move(shards)) {}
 
  private:
   enum Input : std::uint32_t { kIndices, kGradients, kFirstShard };
@@ -51,7 +51,7 @@ class RowExchange final : public PortActor {
       if (!failure) failure = parts.back().failure;
     }
     Tensor rows;
-    if (!failure) failure = guarded([&] { rows = join_rows(indices.tensor, parts); });
+    if (!failure) failure = guarded(indices.step, [&] { rows = join_rows(indices.tensor, parts); });
     if (failure)
       send_failure(kRows, failure, indices.step);
     else
@@ -68,7 +68,7 @@ class RowExchange final : public PortActor {
     auto gradients = take(kGradients);
     std::vector<Tensor> parts;
     auto failure = gradients.failure;
-    if (!failure) failure = guarded([&] { parts = split_gradients(gradients.tensor); });
+    if (!failure) failure = guarded(gradients.step, [&] { parts = split_gradients(gradients.tensor); });
     for (std::uint32_t i = 0; i < shards_.size(); ++i) {
       if (failure)
         send_failure(kFirstGradients + i, failure, gradients.step);
@@ -80,14 +80,14 @@ class RowExchange final : public PortActor {
     return true;
   }
 
-  /// Calls `work`. Reports an exception of `work` as a failure of the run and returns that failure. Returns null
-  /// without an exception.
-  FailurePtr guarded(const std::function<void()>& work) {
+  /// Calls `work`. Reports an exception of `work` as a failure of the run at `step` and returns that failure. Returns
+  /// null without an exception.
+  FailurePtr guarded(std::int64_t step, const std::function<void()>& work) {
     try {
       work();
       return nullptr;
     } catch (...) {
-      auto failure = failure_now();
+      auto failure = failure_of(worker_, step);
       report_failure(failure);
       return failure;
     }
@@ -141,6 +141,7 @@ class RowExchange final : public PortActor {
     return counts;
   }
 
+  const int worker_;
   const RowLookup lookup_;
   const std::vector<RowRange> shards_;
   std::vector<std::size_t> owners_;  // for each index of the last rows sent: the position of the shard that has the row
@@ -156,7 +157,7 @@ ActorId add_row_exchange(Plan& plan, const std::string& name, const Place& place
   ports.inputs.insert(ports.inputs.end(), shards.size(), lookup.rows());
   ports.outputs = {lookup.rows()};
   ports.outputs.insert(ports.outputs.end(), shards.size(), lookup.gradients());
-  auto actor = external<RowExchange>(name, std::move(ports), lookup, shards);
+  auto actor = external<RowExchange>(name, std::move(ports), worker, lookup, shards);
   actor.place = place;
   actor.replica = worker;
   actor.task.kind = "row_exchange";

@@ -77,7 +77,7 @@ class RowShard final : public Shard {
       if (!failed)
         indices = read_indices(arrival.tensor, table_.lookup.parameter.shape[0], table_.held.front().ref.name);
     } catch (...) {
-      failed = failure_now();
+      failed = failure_of(worker, arrival.step);
       report_failure(failed);
     }
     if (failed) worker_failed(failed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/scoped_actor.hpp>
+#include <map>
 #include <set>
 
 #include "troupe/actors/caf/mail.hpp"
@@ -28,6 +29,28 @@ PlanPart::PlanPart(const Runtime& runtime, SpawnedTogether together, int process
   spawn();
 }
 
+/// Returns the parameters that actors of this process hold and write. Sets HeldParameter::needs_whole_run where
+/// actors of several processes make the updates together.
+std::vector<HeldParameter> PlanPart::held_by_actors() const {
+  std::map<std::string, std::set<int>> processes;
+  std::set<int> together;
+  for (const auto& actor : together_.plan->actors)
+    for (const auto& parameter : actor.parameters) {
+      if (!parameter.written) continue;
+      processes[parameter.ref.name].insert(actor.place.process);
+      if (parameter.equal_updates) together.insert(actor.place.process);
+    }
+  std::vector<HeldParameter> held;
+  for (const auto& actor : together_.plan->actors)
+    for (auto parameter : actor.parameters) {
+      if (!parameter.written || actor.place.process != process_) continue;
+      const bool is_split = parameter.rows && processes.at(parameter.ref.name).size() > 1;
+      parameter.needs_whole_run |= is_split || (parameter.equal_updates && together.size() > 1);
+      held.push_back(std::move(parameter));
+    }
+  return held;
+}
+
 void PlanPart::borrowed_tensors() {
   std::set<ParameterRef> read, written;
   for (const auto& actor : together_.plan->actors) {
@@ -36,11 +59,9 @@ void PlanPart::borrowed_tensors() {
       if (input.parameter) read.insert(*input.parameter);
     for (const auto& output : actor.outputs)
       if (output.parameter) written.insert(*output.parameter);
-    for (const auto& parameter : actor.parameters) {
-      (parameter.written ? written : read).insert(parameter.ref);
-      if (parameter.written) held_.push_back(parameter);
-    }
+    for (const auto& parameter : actor.parameters) (parameter.written ? written : read).insert(parameter.ref);
   }
+  held_ = held_by_actors();
   context_->store->note_order(together_.plan->parameters);
   for (const auto& parameter : together_.plan->parameters) {
     const auto& ref = parameter.ref;

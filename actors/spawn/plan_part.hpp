@@ -61,6 +61,7 @@ class PlanPart {
   std::vector<std::string> wait_until_gone(std::chrono::milliseconds limit);
 
  private:
+  std::vector<HeldParameter> held_by_actors() const;
   void borrowed_tensors();
   void spawn();
   caf::actor spawn_executor(const std::vector<std::int32_t>& segments, const std::shared_ptr<ExecutorStatus>& status,

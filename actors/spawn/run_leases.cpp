@@ -53,14 +53,25 @@ void RunLeases::end_clean() {
   if (equal_copies_) expect_equal_updates(updates);
 }
 
-void RunLeases::end_dirty(const std::string& reason) {
+std::set<Lease::Group> RunLeases::torn_groups() const {
   std::map<Lease::Group, std::set<std::int64_t>> updates;
   for (const auto& lease : leases_)
     for (const auto& [group, counts] : lease.updates()) updates[group].insert(counts.begin(), counts.end());
   std::set<Lease::Group> torn;
   for (const auto& [group, counts] : updates)
     if (counts.size() > 1) torn.insert(group);
+  return torn;
+}
+
+void RunLeases::end_dirty(const std::string& reason) {
+  const auto torn = torn_groups();
   for (auto& lease : leases_) lease.end_dirty(reason, torn);
+  leases_.clear();
+}
+
+void RunLeases::give_up(const std::string& reason) {
+  const auto torn = torn_groups();
+  for (auto& lease : leases_) lease.give_up(reason, torn);
   leases_.clear();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,19 @@ class RunLeases {
   /// Ends the leases of a run in which all actors have finished. Throws Error if the copies must be equal and one
   /// replica has made other numbers of updates than another.
   void end_clean();
-  /// Ends the leases of a run that has failed or was given up because of `reason`. If a group (Lease::Group) has copies
-  /// in several parts, its copies are broken if the parts have made different numbers of updates.
+  /// Ends the leases of a run that has failed because of `reason`, and in which all actors have finished. If a group
+  /// (Lease::Group) has copies in several parts, its copies are broken if the parts have made different numbers of
+  /// updates.
   void end_dirty(const std::string& reason);
+  /// Like end_dirty(), for a run whose actors were stopped before they had finished; see
+  /// HeldParameter::needs_whole_run.
+  void give_up(const std::string& reason);
   /// Gives the leases up while actors may still write.
   void abandon(const std::string& reason);
 
  private:
+  std::set<Lease::Group> torn_groups() const;
+
   std::vector<Lease> leases_;
   bool equal_copies_ = false;
 };

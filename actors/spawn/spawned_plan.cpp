@@ -64,6 +64,7 @@ SpawnedPlan::SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Clust
 SpawnedPlan::~SpawnedPlan() {
   if (is_shared()) state_->cluster->cluster().busy().set_task(this, std::nullopt);
   if (state_->cluster) state_->cluster->stop_replacing_links();
+  if (!is_shared()) settle();
   state_->control->close();
   for (const auto& part : state_->parts) part->order_stop();
   std::vector<std::string> stuck;
@@ -80,7 +81,7 @@ SpawnedPlan::~SpawnedPlan() {
       }
     }
   }
-  if (stuck.empty()) end_dirty();
+  if (stuck.empty()) state_->leases.give_up(reason_of_end());
   if (!stuck.empty()) state_->leases.abandon("a run was given up while " + stuck.front() + " was busy");
 }
 
@@ -88,10 +89,10 @@ bool SpawnedPlan::on_own_thread() const {
   return std::ranges::any_of(state_->parts, [](const auto& part) { return part->runtime().on_own_thread(); });
 }
 
-/// Ends the leases of a run that has failed or was given up.
-void SpawnedPlan::end_dirty() {
+/// The failure of the run, or that the run was given up.
+std::string SpawnedPlan::reason_of_end() const {
   const auto failure = state_->control->failure();
-  state_->leases.end_dirty(failure ? to_string(*failure) : "a run was given up");
+  return failure ? to_string(*failure) : "a run was given up";
 }
 
 const Plan& SpawnedPlan::plan() const {
@@ -167,7 +168,7 @@ FailurePtr SpawnedPlan::final_failure() const {
 /// Ends the leases of a run if all actors have finished it, so that none writes any more.
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
-  if (state_->control->failure()) return end_dirty();
+  if (state_->control->failure()) return state_->leases.end_dirty(reason_of_end());
   try {
     state_->leases.end_clean();
   } catch (const Error& error) {

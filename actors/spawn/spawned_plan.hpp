@@ -142,7 +142,7 @@ class SpawnedPlan {
  private:
   struct State;
   void settle();
-  void end_dirty();
+  std::string reason_of_end() const;
   void tell_busy();
   std::string busiest_process(std::chrono::milliseconds limit) const;
   bool run_one();

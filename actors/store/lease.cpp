@@ -33,13 +33,19 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
     for (const auto& part : held) {
       if (part.ref != ref) continue;
       of_run.held = true;
-      if (part.equal_updates) of_run.counters.push_back(copy.counter_of(part.rows));
+      of_run.separate = !part.equal_updates;
+      of_run.needs_whole_run = part.needs_whole_run;
+      of_run.counters.push_back(copy.counter_of(part.rows));
     }
     if (!of_run.held) of_run.counters.push_back(copy.counter);
     copy.begin_apart();
     lease.written_.push_back(std::move(of_run));
   }
   return lease;
+}
+
+bool Lease::Written::has_been_updated() const {
+  return std::ranges::any_of(counters, [this](const auto& counter) { return counter->updates() != updates_before; });
 }
 
 std::vector<Lease::Borrowed> Lease::borrowed() const {
@@ -80,7 +86,7 @@ void Lease::give_back() {
   state.access_over.notify_all();
 }
 
-void Lease::end_broken(const std::string& reason, bool abandoned, const std::set<Group>& torn) {
+void Lease::end_broken(const std::string& reason, End end, const std::set<Group>& torn) {
   if (store_ == nullptr) return;
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
@@ -90,19 +96,20 @@ void Lease::end_broken(const std::string& reason, bool abandoned, const std::set
     if (updates.size() > 1) broken.insert(group);
   for (const auto& written : written_) {
     auto& copy = state.find(written.ref);
-    copy.abandoned = abandoned || copy.may_still_be_written();
-    if (!copy.is_being_updated() && !copy.abandoned) continue;
+    copy.abandoned = end == End::abandoned || copy.may_still_be_written();
+    const bool is_unfinished = end == End::given_up && written.needs_whole_run && written.has_been_updated();
+    if (!copy.is_being_updated() && !copy.abandoned && !is_unfinished) continue;
     copy.broken = reason;
-    if (!written.is_separate()) broken.insert(written.group());
+    if (!written.separate) broken.insert(written.group());
   }
   for (const auto& written : written_)
-    if (!written.is_separate() && broken.contains(written.group())) state.find(written.ref).broken = reason;
+    if (!written.separate && broken.contains(written.group())) state.find(written.ref).broken = reason;
   give_back();
 }
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
-  end_dirty("the run was given up");
+  give_up("the run was given up");
   store_ = std::exchange(other.store_, nullptr);
   read_ = std::move(other.read_);
   written_ = std::move(other.written_);
@@ -122,9 +129,11 @@ void Lease::end_clean() {
 
 std::map<Lease::Group, std::set<std::int64_t>> Lease::updates_locked() const {
   std::map<Group, std::set<std::int64_t>> updates;
-  for (const auto& written : written_)
+  for (const auto& written : written_) {
+    if (written.separate) continue;
     for (const auto& counter : written.counters)
       updates[written.group()].insert(counter->updates() - written.updates_before);
+  }
   return updates;
 }
 

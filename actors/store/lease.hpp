@@ -16,10 +16,9 @@ namespace troupe {
 
 /// The copies of parameters that a run has borrowed. After a failed run the written copies of a replica are whole if
 /// all have had the same number of updates and each update has ended; otherwise all are broken, that is they cannot be
-/// used until ParameterStore::recover() or set(). The copies that external actors hold with
-/// HeldParameter::equal_updates are a group of their own in this regard. A copy that an external actor holds without it
-/// is separate: it does not depend on other copies, and is broken only if an update of it has not ended or the run may
-/// still write to it.
+/// used until ParameterStore::recover() or set(). Copies that external actors hold with HeldParameter::equal_updates
+/// are a group of their own in this regard. Other copies that external actors hold are separate: a separate copy does
+/// not depend on others.
 class Lease {
  public:
   /// Copies that get equally many updates in a run: those of a replica that ops update, or those that external actors
@@ -34,15 +33,18 @@ class Lease {
   Lease() = default;
   Lease(Lease&& other) noexcept { *this = std::move(other); }
   Lease& operator=(Lease&& other) noexcept;
-  ~Lease() { end_dirty("the run was given up"); }
+  ~Lease() { give_up("the run was given up"); }
 
   /// Gives the copies back to the store after a run that has succeeded. A copy is broken if an update of it has begun
   /// and not ended.
   void end_clean();
-  /// Gives the copies back to the store after a run that has failed and no longer writes. `torn` has the groups whose
-  /// numbers of updates differ between this store and others. The written copies of these groups are broken in any
-  /// case.
-  void end_dirty(const std::string& reason, const std::set<Group>& torn = {}) { end_broken(reason, false, torn); }
+  /// Gives the copies back to the store after a run that has failed, and in which all actors have finished. `torn` has
+  /// the groups whose numbers of updates differ between this store and others. The written copies of these groups are
+  /// broken in any case.
+  void end_dirty(const std::string& reason, const std::set<Group>& torn = {}) { end_broken(reason, End::failed, torn); }
+  /// Like end_dirty(), for a run whose actors were stopped before they had finished; see
+  /// HeldParameter::needs_whole_run.
+  void give_up(const std::string& reason, const std::set<Group>& torn = {}) { end_broken(reason, End::given_up, torn); }
   /// For each group, the numbers of updates that its written copies have had under this lease. The set has a single
   /// number if all copies have had the same number.
   std::map<Group, std::set<std::int64_t>> updates() const;
@@ -61,22 +63,23 @@ class Lease {
   void lets_copies_differ() { copies_differ_ = true; }
   /// Gives the copies of a run that was given up, and may still write, back to the store. All written copies are
   /// broken.
-  void abandon(const std::string& reason) { end_broken(reason, true, {}); }
+  void abandon(const std::string& reason) { end_broken(reason, End::abandoned, {}); }
 
  private:
   friend class ParameterStore;
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
-    bool held = false;
-    // The counters of the copy, or of the rows of it that are held. Empty: the copy is separate.
+    // The counters of the copy, or of the rows of it that are held.
     std::vector<std::shared_ptr<const UpdateCounter>> counters = {};
+    bool held = false, separate = false, needs_whole_run = false;
 
-    bool is_separate() const { return counters.empty(); }
     Group group() const { return {ref.replica, held}; }
+    bool has_been_updated() const;
   };
   std::map<Group, std::set<std::int64_t>> updates_locked() const;
-  void end_broken(const std::string& reason, bool abandoned, const std::set<Group>& torn);
+  enum class End { failed, given_up, abandoned };
+  void end_broken(const std::string& reason, End end, const std::set<Group>& torn);
   void give_back();
 
   ParameterStore* store_ = nullptr;

@@ -138,9 +138,9 @@ class ParameterStore {
 
   /// Borrows copies for a run, and brings each to the value of the newest copy of its parameter. Waits, at most 10 s,
   /// for ParameterReaders that read the copies that change. `held` has the written copies that external actors hold;
-  /// see HeldParameter::equal_updates. Throws Error if a run writes to one of the copies or to another copy of a
-  /// parameter in `read`, if a copy that changes is still read, or if one is broken. The lease must not outlive the
-  /// store.
+  /// see HeldParameter::equal_updates and needs_whole_run. Throws Error if a run writes to one of the copies or to
+  /// another copy of a parameter in `read`, if a copy that changes is still read, or if one is broken. The lease must
+  /// not outlive the store.
   Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower,
                const std::vector<HeldParameter>& held);
   /// A text that names the replicas with broken copies and the reasons. Empty if no copy is broken.

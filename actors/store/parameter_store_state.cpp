@@ -203,7 +203,10 @@ void ParameterStore::State::wait_for_writers(std::unique_lock<std::mutex>& lock)
 ParameterStore::Version ParameterStore::State::next_version(const std::string& name, const Tensor& value) const {
   if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
   const auto entry = parameters.find(name);
-  if (entry == parameters.end()) return {0, value};
+  if (entry == parameters.end()) {
+    const auto start = start_values.find(name);
+    return {start == start_values.end() ? 0 : start->second.updates + 1, value};
+  }
   const auto& [info, trainable, copies, per_replica] = entry->second;
   if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
     throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));

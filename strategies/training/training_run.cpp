@@ -13,6 +13,9 @@ namespace troupe {
 
 namespace {
 
+/// The longest time in which an actor of a fit that is given up may complete no firing, before the run is given up.
+constexpr std::chrono::seconds kBoundaryLimit{10};
+
 /// The names of all parameters that a plan uses.
 std::set<std::string> parameters_of(const Plan& plan) {
   std::set<std::string> names;
@@ -65,9 +68,39 @@ void TrainingRun::stop() {
   running_.stop();
 }
 
+/// Ends the run at a step boundary, because of `error_`, if its actors belong to this process and reach one. Does
+/// nothing on a thread of the actors, which cannot wait for them.
+void TrainingRun::end_at_boundary() {
+  if (plan_->is_shared() || plan_->on_own_thread()) return;
+  plan_->stop();
+  try {
+    try {
+      plan_->wait({.stall_limit = std::min<std::chrono::milliseconds>(stall_limit_, kBoundaryLimit)});
+    } catch (const Error&) {
+      if (plan_->drained()) end_failed_run();
+      throw;
+    }
+    finish_run();
+  } catch (...) {
+    // The run has failed, or error_ was thrown.
+  }
+}
+
+/// Ends a run that is in progress, because of `error_`, so that no actor trains after the position is stored. A run
+/// that reaches no step boundary is given up, which may leave parameters broken. On a thread of the actors only the
+/// destructor gives the run up.
+void TrainingRun::end_open_run() {
+  if (!in_run_ || !plan_ || plan_->drained() || plan_->on_own_thread()) return;
+  end_at_boundary();
+  if (plan_->drained()) return;
+  running_.set(nullptr);
+  plan_.reset();
+}
+
 /// Ends the fit after an exception, or in the destructor.
 void TrainingRun::end_early() {
   over_ = true;
+  end_open_run();
   note_steps();
   unreported_.clear();
   if (in_run_) {
@@ -120,7 +153,10 @@ TrainingRun::~TrainingRun() {
     if (over_) return;
     // Without a driver, storing the position would wait for a boundary of this fit.
     const auto driver = drive();
-    plan_.reset();
+    error_ = std::make_exception_ptr(Error("run", "the fit was given up"));
+    if (plan_ && in_run_) end_at_boundary();
+    // Values that processes exchange at the end of a run count as broken without this exchange.
+    if (plan_ && (plan_->is_shared() || !plan_->done() || !plan_->drained())) plan_.reset();
     end_early();
   } catch (...) {
     // A destructor must not throw.

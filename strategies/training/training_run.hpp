@@ -94,7 +94,8 @@ class TrainingRun {
   /// Starts the first run, unless the options allow no step. `data` is the size of an epoch.
   TrainingRun(KeptTraining::Training training, EpochRows data, FitOptions options, TrainingProgress progress,
               std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
-  /// If the fit is not over, ends its run at once, which may leave the parameters broken; see
+  /// If the fit is not over, ends its run at a step boundary. Gives the run up in a job of several processes, on a
+  /// thread of the actors, or if an actor completes no firing for 10 s: the parameters may be broken then; see
   /// ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
@@ -140,6 +141,8 @@ class TrainingRun {
   void go_on(const EndedRun& ended, bool goes_on);
   bool source_is_used_up();
   void finish_epoch(const EndedRun& ended);
+  void end_at_boundary();
+  void end_open_run();
   void end_early();
   [[noreturn]] void end_by_exception();
   bool has_invalid_sample() const;

@@ -142,6 +142,20 @@ TEST_CASE("a fit that is given up after a round of fewer steps goes on behind th
   CHECK(trainer.parameters().position().batch == 3);
 }
 
+TEST_CASE("the states of workers need whole runs, because they are ahead of the common parameters in a round") {
+  auto runtime = scheduled_runtime(0);
+  const auto strategy = local(2, 1, 3);
+  auto trainer = small_trainer(runtime, strategy, {}, Sgd{.lr = 0.1, .momentum = 0.5});
+  int states = 0;
+  for (const auto& actor : trainer.training_plan(data_of_50()).actors)
+    if (actor.task.kind == "local_shard")
+      for (const auto& state : actor.parameters) {
+        CHECK(state.needs_whole_run);
+        ++states;
+      }
+  CHECK(states > 0);
+}
+
 TEST_CASE("optimizers that do not suit local steps are refused") {
   const auto refusal = [](const LocalSgd& strategy, const Optimizer& optimizer) {
     auto runtime = scheduled_runtime(0);

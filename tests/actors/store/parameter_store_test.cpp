@@ -235,3 +235,25 @@ TEST_CASE("held copies with equal_updates are all broken if a failed run has upd
     CHECK_THROWS_AS(store.get("b"), Error);
   }
 }
+
+TEST_CASE("a held copy that needs a whole run is broken if a run that has updated it is given up") {
+  for (const bool updated : {false, true})
+    for (const bool given_up : {false, true}) {
+      ParameterStore store(1);
+      const ParameterRef a{"a", 0};
+      store.add(parameter("a", 0));
+      auto lease = store.borrow({}, {a}, "a worker", {{.ref = a, .written = true, .needs_whole_run = true}});
+      if (updated) store.counter(a)->finish_update();
+      given_up ? lease.give_up("it was given up") : lease.end_dirty("it has failed");
+      CHECK(store.broken().empty() != (updated && given_up));
+    }
+}
+
+TEST_CASE("a start value that is set again has one update more, so that it is the newest of several processes") {
+  ParameterStore store;
+  store.set("w", Tensor::scalar(1.0F));
+  CHECK(store.newest("w")->updates == 0);
+  store.set("w", Tensor::scalar(2.0F));
+  CHECK(store.newest("w")->updates == 1);
+  CHECK(store.newest("w")->value.item<float>() == 2.0F);
+}

@@ -3,6 +3,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "troupe/ops/library/gather.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/invalid_samples.hpp"
@@ -104,4 +105,31 @@ TEST_CASE("the staleness of a fit is counted to the end if its last batch is lef
   const auto result = trainer.fit(rows_without({}, {kSampleCount - 1}), {.on_invalid_sample = InvalidSamples::skip});
   REQUIRE(result.skipped_batches == 1);
   CHECK(result.staleness.gradients() + result.staleness.dropped == result.steps);
+}
+
+TEST_CASE("a bad index of a table on servers is one of its row, also in the failed step of another worker") {
+  // Row 3 has an index outside of the table, in the second of four batches and on worker 1.
+  const auto words = Tensor::from<std::int32_t>({8}, std::vector<std::int32_t>{0, 1, 2, 99, 3, 4, 5, 6});
+  const auto data = Dataset::from_arrays({{"word", words}}).batch(2);
+  const Model model = [](const Inputs& in) -> Outputs {
+    return gather(in.builder().row_sparse_parameter("table", {8, 1}, Initializer::zeros()), in["word"]);
+  };
+  const int shards = GENERATE(1, 2);
+  const auto places = places_of(cpu_devices(2));
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const ParameterServer servers(places, {Place{}, Place{}}, ConsistencyRule::synchronous(2),
+                                  {.sharding = {fixed_shards(shards), Placement::round_robin}});
+    Trainer trainer(runtime, servers, model, Sgd{.lr = 1.0}, kRowLoss);
+    const auto result = trainer.fit(data, {.on_invalid_sample = InvalidSamples::skip});
+    CHECK(result.steps == 3);
+    REQUIRE(result.skipped_samples.size() == 1);
+    CHECK(result.skipped_samples.front().sample == 3);
+    const auto table = trainer.parameters().get("table");
+    const std::vector<float> rows(table.data<float>().begin(), table.data<float>().end());
+    CHECK(rows == std::vector<float>{-0.5F, -0.5F, 0.0F, -0.5F, -0.5F, -0.5F, -0.5F, 0.0F});
+    Trainer stopped(runtime, servers, model, Sgd{.lr = 1.0}, kRowLoss);
+    CHECK_THROWS_WITH(stopped.fit(data), Contains("row 3 of the data set"));
+    CHECK(stopped.parameters().position().batch == 2);
+  }
 }
