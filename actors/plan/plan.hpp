@@ -105,12 +105,12 @@ struct HeldParameter {
   /// The rows that the actor holds. std::nullopt: all rows.
   std::optional<RowRange> rows = {};
   /// True: in a run, the held rows get as many updates as all other held rows of the replica with this flag. If a run
-  /// that fails or is given up has made different numbers of updates, all of these copies are broken; see
-  /// ParameterStore::recover().
+  /// that fails or is given up has made different numbers of updates in this process, all of these copies are broken;
+  /// see ParameterStore::recover().
   bool equal_updates = false;
-  /// True: the copy is broken if a run that has updated it is given up before all actors have finished. This is also so
-  /// if actors in several processes hold rows of one parameter, or rows with `equal_updates`: a process does not know
-  /// the updates of another one.
+  /// True: the copy is broken if a run that has updated it is given up before all actors have finished. A run sets this
+  /// if actors in several processes hold rows of one parameter, or parameters with `equal_updates`: a process does not
+  /// know the updates of another one.
   bool needs_whole_run = false;
 
   bool operator==(const HeldParameter&) const = default;

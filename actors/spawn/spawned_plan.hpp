@@ -56,8 +56,8 @@ class SpawnedPlan {
   SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
               std::shared_ptr<Trace> trace = nullptr, std::optional<std::uint64_t> generation = {});
   /// Stops all actors and waits until they have ended, at most 10 s for each part. Does not wait on a thread of the
-  /// runtime's actors. If a run was in progress and its actors may still write, the parameters that the run writes are
-  /// broken; see ParameterStore.
+  /// runtime's actors. A run in progress is given up: its written parameters are broken if its actors may still write,
+  /// if their numbers of updates differ, or if HeldParameter::needs_whole_run is set.
   ~SpawnedPlan();
   SpawnedPlan(const SpawnedPlan&) = delete;
   SpawnedPlan& operator=(const SpawnedPlan&) = delete;

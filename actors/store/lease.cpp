@@ -33,11 +33,11 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
     for (const auto& part : held) {
       if (part.ref != ref) continue;
       of_run.held = true;
-      of_run.separate = !part.equal_updates;
-      of_run.needs_whole_run = part.needs_whole_run;
+      of_run.needs_whole_run |= part.needs_whole_run;
       of_run.counters.push_back(copy.counter_of(part.rows));
+      if (part.equal_updates) of_run.compared.push_back(of_run.counters.back());
     }
-    if (!of_run.held) of_run.counters.push_back(copy.counter);
+    if (!of_run.held) of_run.compared = of_run.counters = {copy.counter};
     copy.begin_apart();
     lease.written_.push_back(std::move(of_run));
   }
@@ -100,10 +100,10 @@ void Lease::end_broken(const std::string& reason, End end, const std::set<Group>
     const bool is_unfinished = end == End::given_up && written.needs_whole_run && written.has_been_updated();
     if (!copy.is_being_updated() && !copy.abandoned && !is_unfinished) continue;
     copy.broken = reason;
-    if (!written.separate) broken.insert(written.group());
+    if (!written.is_separate()) broken.insert(written.group());
   }
   for (const auto& written : written_)
-    if (!written.separate && broken.contains(written.group())) state.find(written.ref).broken = reason;
+    if (!written.is_separate() && broken.contains(written.group())) state.find(written.ref).broken = reason;
   give_back();
 }
 
@@ -129,11 +129,9 @@ void Lease::end_clean() {
 
 std::map<Lease::Group, std::set<std::int64_t>> Lease::updates_locked() const {
   std::map<Group, std::set<std::int64_t>> updates;
-  for (const auto& written : written_) {
-    if (written.separate) continue;
-    for (const auto& counter : written.counters)
+  for (const auto& written : written_)
+    for (const auto& counter : written.compared)
       updates[written.group()].insert(counter->updates() - written.updates_before);
-  }
   return updates;
 }
 

@@ -21,8 +21,8 @@ namespace troupe {
 /// not depend on others.
 class Lease {
  public:
-  /// Copies that get equally many updates in a run: those of a replica that ops update, or those that external actors
-  /// hold.
+  /// The copies of a replica that get equally many updates in a run. `held` is false for the copies that ops update,
+  /// and true for those that external actors hold with HeldParameter::equal_updates.
   struct Group {
     int replica;
     bool held;
@@ -70,10 +70,11 @@ class Lease {
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
-    // The counters of the copy, or of the rows of it that are held.
-    std::vector<std::shared_ptr<const UpdateCounter>> counters = {};
-    bool held = false, separate = false, needs_whole_run = false;
+    // The counters of the copy, or of the rows of it that are held, and those of the group.
+    std::vector<std::shared_ptr<const UpdateCounter>> counters = {}, compared = {};
+    bool held = false, needs_whole_run = false;
 
+    bool is_separate() const { return compared.empty(); }
     Group group() const { return {ref.replica, held}; }
     bool has_been_updated() const;
   };

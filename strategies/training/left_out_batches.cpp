@@ -15,7 +15,7 @@ namespace troupe {
 /// Whether a sample that cannot be used has failed the run, and all actors have finished it. The answer is the same in
 /// all processes.
 bool TrainingRun::has_invalid_sample() const {
-  const auto failure = plan_->failure();
+  const auto failure = plan_ ? plan_->failure() : nullptr;
   return failure && failure->kind == FailureKind::invalid_sample && plan_->drained();
 }
 

@@ -22,7 +22,7 @@ ParameterArrays parameter_arrays(const ParameterStore& store);
 
 /// Sets the named parameters, or none if it throws Error; see Trainer::set_parameters(). `name_of`, if it is not empty,
 /// maps the names of the arrays to names in the store. `names_of_model` returns the names of the model, or nothing if
-/// they are not known: then no name is refused. It is called once, and only if the store lacks a name. Returns the
+/// they are not known: then no name is refused. It is called at most once, if the store lacks a name. Returns the
 /// names that were set.
 std::set<std::string> set_parameter_arrays(
     ParameterStore& store, const ParameterArrays& arrays,

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// The longest time in which an actor of a fit that is given up may complete no firing, before the run is given up.
+/// The longest stall of a run that the destructor of its fit ends. The run is given up after it.
 constexpr std::chrono::seconds kBoundaryLimit{10};
 
 /// The names of all parameters that a plan uses.
@@ -68,31 +68,31 @@ void TrainingRun::stop() {
   running_.stop();
 }
 
-/// Ends the run at a step boundary, because of `error_`, if its actors belong to this process and reach one. Does
-/// nothing on a thread of the actors, which cannot wait for them.
+/// Called by the destructor. Ends the run at a step boundary, because of `error_`, if its actors belong to this process
+/// and reach one. A thread of the actors cannot wait for them.
 void TrainingRun::end_at_boundary() {
-  if (plan_->is_shared() || plan_->on_own_thread()) return;
-  plan_->stop();
+  if (plan_->is_shared() || (!plan_->drained() && plan_->on_own_thread())) return;
   try {
-    try {
-      plan_->wait({.stall_limit = std::min<std::chrono::milliseconds>(stall_limit_, kBoundaryLimit)});
-    } catch (const Error&) {
-      if (plan_->drained()) end_failed_run();
-      throw;
-    }
-    finish_run();
+    plan_->stop();
+    if (!plan_->done()) plan_->wait({.stall_limit = std::min<std::chrono::milliseconds>(stall_limit_, kBoundaryLimit)});
+  } catch (const Error&) {
+    // The run has failed.
+  }
+  if (!plan_->drained()) return;
+  try {
+    if (plan_->failure())
+      end_failed_run();
+    else
+      finish_run();
   } catch (...) {
-    // The run has failed, or error_ was thrown.
+    // error_, or an error of the exchange of values
   }
 }
 
-/// Ends a run that is in progress, because of `error_`, so that no actor trains after the position is stored. A run
-/// that reaches no step boundary is given up, which may leave parameters broken. On a thread of the actors only the
-/// destructor gives the run up.
+/// Gives up a run that has failed and whose actors have not finished, so that none trains after the position is stored.
+/// The parameters may be broken then. On a thread of the actors only the destructor gives the run up.
 void TrainingRun::end_open_run() {
   if (!in_run_ || !plan_ || plan_->drained() || plan_->on_own_thread()) return;
-  end_at_boundary();
-  if (plan_->drained()) return;
   running_.set(nullptr);
   plan_.reset();
 }
@@ -124,7 +124,7 @@ void TrainingRun::note_position() {
   const auto steps = progress_.steps_per_update();
   const auto updates = trained_.updates();
   if (in_order && (steps != 1 || !updates || progress_.decides_by_replica())) note_reports_of_all();
-  if (plan_ && has_invalid_sample()) {
+  if (has_invalid_sample()) {
     if (const auto step = plan_->failure()->step; !has_passed(step)) progress_.set_next_step(step);
     return;
   }
@@ -154,8 +154,9 @@ TrainingRun::~TrainingRun() {
     // Without a driver, storing the position would wait for a boundary of this fit.
     const auto driver = drive();
     error_ = std::make_exception_ptr(Error("run", "the fit was given up"));
+    if (plan_) plan_->on_over({});
     if (plan_ && in_run_) end_at_boundary();
-    // Values that processes exchange at the end of a run count as broken without this exchange.
+    // The processes of a shared run have not exchanged their values, so the run is given up.
     if (plan_ && (plan_->is_shared() || !plan_->done() || !plan_->drained())) plan_.reset();
     end_early();
   } catch (...) {

@@ -94,9 +94,9 @@ class TrainingRun {
   /// Starts the first run, unless the options allow no step. `data` is the size of an epoch.
   TrainingRun(KeptTraining::Training training, EpochRows data, FitOptions options, TrainingProgress progress,
               std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
-  /// If the fit is not over, ends its run at a step boundary. Gives the run up in a job of several processes, on a
-  /// thread of the actors, or if an actor completes no firing for 10 s: the parameters may be broken then; see
-  /// ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not.
+  /// If the fit is not over, waits for the end of the step and ends the run there. Gives the run up in a job of several
+  /// processes, on a thread of the actors, or if it stalls for TrainerOptions::stall_limit, at most 10 s. The
+  /// parameters may be broken then; see ParameterStore::recover(). Calls TrainingHooks::on_over if wait() has not.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
@@ -108,7 +108,8 @@ class TrainingRun {
   /// once the fit is over. Throws Error with the root cause if a step failed, or with a report if the run has stalled.
   /// If a callback of FitOptions threw, rethrows its exception once the run has ended. After an exception the fit is
   /// over. A stall is detected only in advance() and wait(), so call advance() from time to time even if on_progress()
-  /// has not called back.
+  /// has not called back. After a stall, advance() waits up to 10 s for the actors to end, unless it is on one of their
+  /// threads.
   bool advance();
   /// Ends the fit at the same step for all replicas. Thread-safe.
   void stop();

@@ -107,7 +107,7 @@ TEST_CASE("the staleness of a fit is counted to the end if its last batch is lef
   CHECK(result.staleness.gradients() + result.staleness.dropped == result.steps);
 }
 
-TEST_CASE("a bad index of a table on servers is one of its row, also in the failed step of another worker") {
+TEST_CASE("a bad index of a row-sparse table on servers is reported with its row and leaves out its own batch") {
   // Row 3 has an index outside of the table, in the second of four batches and on worker 1.
   const auto words = Tensor::from<std::int32_t>({8}, std::vector<std::int32_t>{0, 1, 2, 99, 3, 4, 5, 6});
   const auto data = Dataset::from_arrays({{"word", words}}).batch(2);
