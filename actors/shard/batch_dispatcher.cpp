@@ -59,6 +59,7 @@ class BatchDispatcher final : public PortActor {
   void begin_recorded_run() {
     const auto numbers = records_.begin_run(name_in_plan(), runs_++);
     if (!records_.replay) return;
+    if (records_.record) records_.record->note(name_in_plan(), numbers);
     recorded_.assign(static_cast<std::size_t>(workers_), {});
     end_batch_ = first_batch_;
     for (std::size_t i = 0; i + 1 < numbers.size(); i += 2) {

@@ -139,10 +139,7 @@ void Recording::save(const std::filesystem::path& file) const {
     std::lock_guard lock(mutex_);
     if (lossy_) throw Error("record", "a worker was lost, so the recording cannot be replayed; it is not written");
   }
-  const auto bytes = encode();
-  std::ofstream out(file, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!out.flush()) throw Error("record", "'" + file.string() + "' cannot be written");
+  replace_file("record", file, encode());
 }
 
 Recording Recording::load(const std::filesystem::path& file) {

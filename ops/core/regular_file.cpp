@@ -1,5 +1,7 @@
 #include "troupe/ops/core/regular_file.hpp"
 
+#include <unistd.h>
+
 #include <string>
 #include <system_error>
 
@@ -23,6 +25,23 @@ void expect_writable_file(std::string_view place, const std::filesystem::path& p
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, unreadable))
     throw Error(place, "'" + path.string() + "' cannot be written: its folder does not exist");
+}
+
+void replace_file(std::string_view place, const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::error_code error;
+  const auto target = std::filesystem::exists(path, error) ? std::filesystem::canonical(path, error) : path;
+  const bool is_replaced = !std::filesystem::exists(target, error) || std::filesystem::is_regular_file(target, error);
+  const auto written = is_replaced ? std::filesystem::path(target.string() + "." + std::to_string(getpid())) : target;
+  {
+    std::ofstream out(written, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) error = std::make_error_code(std::errc::io_error);
+  }
+  if (!error && is_replaced) std::filesystem::rename(written, target, error);
+  if (!error) return;
+  std::error_code ignored;
+  if (is_replaced) std::filesystem::remove(written, ignored);
+  throw Error(place, "'" + path.string() + "' cannot be written");
 }
 
 }  // namespace troupe

@@ -102,12 +102,12 @@ std::vector<Metric> SoftmaxCrossEntropy::metrics() const {
   return {accuracy(logits, labels, ignored)};
 }
 
-// For a logit x and a target t, computes the loss log(1 + exp(x)) - x t with softplus, which does not overflow for a
-// large x.
+// For a logit x and a target t, computes the loss t log(1 + exp(-x)) + (1 - t) log(1 + exp(x)) with softplus, which
+// does not overflow. The shorter form log(1 + exp(x)) - x t loses a small loss of a large x by cancellation.
 Value BinaryCrossEntropy::operator()(const Outputs& outputs, const Inputs& fields) const {
   const auto x = outputs[logits];
   const auto targets = target_of(fields, target, x, "the binary cross-entropy");
-  return mean_of_rows(sub(softplus(x), mul(x, targets)));
+  return mean_of_rows(add(mul(targets, softplus(neg(x))), mul(1.0F - targets, softplus(x))));
 }
 
 Value MeanSquaredError::operator()(const Outputs& outputs, const Inputs& fields) const {
@@ -120,7 +120,7 @@ Value MeanAbsoluteError::operator()(const Outputs& outputs, const Inputs& fields
 }
 
 Value Huber::operator()(const Outputs& outputs, const Inputs& fields) const {
-  if (!(delta > 0.0)) throw Error("huber", "delta must be above 0");
+  if (!(delta > 0.0) || std::isinf(delta)) throw Error("huber", "delta must be above 0 and finite");
   const auto d = difference(outputs, fields, output, target, "the Huber loss");
   const auto size = abs(d);
   const auto near = less_equal(size, number(d.builder(), delta));

@@ -142,7 +142,7 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
   const PredictorOptions of_actor{.prepared = static_cast<std::size_t>(options.most_rows)};
   std::vector<std::shared_ptr<Predictor>> predictors;
   for (int i = 0; i < options.actors; ++i) predictors.push_back(std::make_shared<Predictor>(trainer, fields, of_actor));
-  predictors[0]->expect_output(options.output);
+  predictors[0]->expect_rows(options.output);
   shared_->fields = predictors[0];
   try {
     spawn_actors(predictors);

@@ -8,12 +8,14 @@ namespace troupe {
 
 class ParameterStore;
 struct FitOptions;
+struct TrainingPosition;
 
-/// Returns the recordings for a fit by this plan on this data from the current parameters, whose first step is
-/// `first_step`: an empty recording to fill if options.record is set, and the recording in the file options.replay if
-/// that is set. Throws Error if the file cannot be read, or belongs to another program, other data or other parameters.
-/// Throws Error if one of the options is set, the plan keeps state per replica, and the training has made a step.
+/// Returns the recordings for a fit by this plan on this data from the current parameters and `position`: an empty
+/// recording to fill if options.record is set, and the recording in the file options.replay if that is set. Throws
+/// Error if the file cannot be read, or belongs to another program, other data, other parameters, another position or
+/// other limits of epochs, steps and pauses. Throws Error if one of the options is set, the plan keeps state per
+/// replica, and the training has made a step.
 RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data, const ParameterStore& store,
-                          std::int64_t first_step);
+                          const TrainingPosition& position);
 
 }  // namespace troupe

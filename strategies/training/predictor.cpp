@@ -61,6 +61,13 @@ Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, Predicto
   if (options.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
 }
 
+void Predictor::expect_rows(const std::string& name) const {
+  const auto& output = output_named(name);
+  const auto& info = graph_.info(graph_.output(output));
+  if (!info.shape.has_batch())
+    throw Error("predictor", "output '" + output + "' is " + to_string(info) + ", not one row per sample");
+}
+
 const std::string& Predictor::output_named(const std::string& name) const {
   const auto& outputs = graph_.outputs();
   if (name.empty() && outputs.size() == 1) return outputs[0].name;

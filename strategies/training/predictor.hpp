@@ -58,9 +58,9 @@ class Predictor {
   /// Returns the number of rows of the arrays. Throws Error like predict() if an array does not fit its field.
   /// Thread-safe.
   std::int64_t rows_of(const Arrays& rows) const;
-  /// Throws Error that lists the outputs if the model has no output of that name, or has several and `name` is empty.
-  /// Thread-safe.
-  void expect_output(const std::string& name) const { output_named(name); }
+  /// Throws Error if the model has no output of that name, or has several and `name` is empty, or if the output does
+  /// not have one row per sample. Thread-safe.
+  void expect_rows(const std::string& name) const;
 
  private:
   struct Prepared {

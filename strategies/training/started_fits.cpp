@@ -96,7 +96,7 @@ KeptTraining::Training Trainer::spawn_training(const Dataset& data, const BatchS
   check_carried_states(plan, data);
   expect_sinks(plan, PlanRequest::kSink, log->reporting());
   if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
-  const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_).step);
+  const auto recordings = recordings_for(options, plan, data, *store_, store_->position(*name_));
   record = recordings.record;
   plan = in_grain(std::move(plan), options_.grain);
   const auto of_model = note_model_order(stores_, plan.parameters, Purpose::training, spec_, data.fields());

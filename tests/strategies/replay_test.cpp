@@ -150,6 +150,33 @@ TEST_CASE("a recording is done again from equal parameters and optimizer state a
     CHECK_THROWS_WITH(fit(store, replay), Contains("[replay] the recording begins with values "));
 }
 
+TEST_CASE("a replay may be recorded, also to the file that it replays") {
+  const File file;
+  const auto rule = ConsistencyRule::asynchronous(3);
+  const auto path = file.path.string();
+  const auto recorded = train_in_a_process(rule, 2, 1, {.epochs = 2, .record = path});
+  CHECK(train_in_a_process(rule, 2, 9, {.epochs = 2, .record = path, .replay = path}) == recorded);
+  CHECK(train_in_a_process(rule, 2, 17, {.epochs = 2, .replay = path}) == recorded);
+}
+
+TEST_CASE("a replay under other limits, or from another place in the data, is refused") {
+  const File file;
+  const auto rule = ConsistencyRule::asynchronous(3);
+  const auto path = file.path.string();
+  train_in_a_process(rule, 2, 1, {.epochs = 2, .max_steps = 13, .pause_every = 4, .record = path});
+  for (const auto& other : {FitOptions{.epochs = 3, .max_steps = 13, .pause_every = 4, .replay = path},
+                            FitOptions{.epochs = 2, .max_steps = 12, .pause_every = 4, .replay = path},
+                            FitOptions{.epochs = 2, .pause_every = 4, .replay = path},
+                            FitOptions{.epochs = 2, .max_steps = 13, .pause_every = 3, .replay = path}})
+    CHECK_THROWS_WITH(train_in_a_process(rule, 2, 1, other),
+                      Contains("for 2 epochs, at most 13 steps, pausing every 4 steps"));
+  const auto elsewhere = std::make_shared<ParameterStore>(3);
+  elsewhere->set_position({.step = 0, .epoch = 1, .batch = 2});
+  const FitOptions same{.epochs = 2, .max_steps = 13, .pause_every = 4, .replay = path};
+  CHECK_THROWS_WITH(train_in_a_process(rule, 2, 1, same, {.seed = 3, .parameters = elsewhere, .name = "trainer"}),
+                    Contains("batch 2 of epoch 1"));
+}
+
 TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
@@ -161,8 +188,8 @@ TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
   CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay, {.seed = 4}), Contains("of another program"));
   const auto other_start = std::make_shared<ParameterStore>(9);
   CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay, {.seed = 3, .parameters = other_start}),
-                    Contains("the recording begins with start values of seed 3 at step 0, but this training with start "
-                             "values of seed 9 at step 0"));
+                    Contains("the recording begins with start values of seed 3 at step 0, batch 0 of epoch 0, for 1 "
+                             "epochs, but this training with start values of seed 9 at step 0"));
   const auto size = std::filesystem::file_size(file.path);
   std::filesystem::resize_file(file.path, size - 3);
   CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("': 8 bytes are needed but 5 are left"));

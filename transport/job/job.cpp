@@ -24,6 +24,23 @@ bool is_definite(const std::string& source) {
   return std::ranges::find(kDefinite, source) != kDefinite.end();
 }
 
+/// Whether the variables of `outer` describe the agent of torchrun that has started this process: mpirun or srun has
+/// started one agent on each node.
+bool has_started_agent(const Job& outer, const Environment& environment) {
+  return environment("GROUP_RANK") == std::to_string(outer.rank) &&
+         environment("GROUP_WORLD_SIZE") == std::to_string(outer.world_size);
+}
+
+/// Whether the jobs of two launchers contradict each other. `first` is of the launcher that job_resolvers() has first.
+/// A step of Slurm or LSF with more tasks may enclose a single process; any other launcher that has started several
+/// processes has started them within a single one.
+bool contradict(const Job& first, const Job& second, const Environment& environment) {
+  if (first.rank == second.rank && first.world_size == second.world_size) return false;
+  if (first.source == "torchrun" && has_started_agent(second, environment)) return false;
+  if (is_definite(first.source) && is_definite(second.source)) return true;
+  return first.world_size == 1 && second.source != "Slurm" && second.source != "LSF";
+}
+
 Job job_of_launcher(const Environment& environment) {
   std::optional<Job> first_job;
   for (const auto& resolve : job_resolvers()) {
@@ -33,12 +50,11 @@ Job job_of_launcher(const Environment& environment) {
       first_job = job;
       continue;
     }
-    const bool differ = job->rank != first_job->rank || job->world_size != first_job->world_size;
-    if (differ && is_definite(job->source) && is_definite(first_job->source))
+    if (contradict(*first_job, *job, environment))
       throw Error("cluster", "the variables of " + first_job->source + " say " + rank_of_size(*first_job) +
                                  ", those of " + job->source + " say " + rank_of_size(*job));
   }
-  if (!first_job) refuse_incomplete(environment);
+  if (!first_job || first_job->world_size == 1) refuse_incomplete(environment);
   return first_job.value_or(Job{});
 }
 

@@ -177,6 +177,8 @@ void refuse_incomplete(const Environment& environment) {
     refuse_variable(present, rank_text.value_or(size_text.value_or("")),
                     std::string(missing) + " is missing; a launcher sets both, and a single process has neither");
   }
+  if (const auto task = environment("SLURM_PROCID"); task && *task != "0" && !environment("SLURM_STEP_ID"))
+    refuse_variable("SLURM_PROCID", *task, "SLURM_STEP_ID is missing; srun sets both, and a batch script is task 0");
 }
 
 const std::vector<JobResolver>& job_resolvers() {

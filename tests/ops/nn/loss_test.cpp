@@ -1,6 +1,7 @@
 #include "troupe/ops/nn/loss.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
@@ -74,6 +75,10 @@ TEST_CASE("losses of float targets are means over the elements of a row", "[loss
 TEST_CASE("binary cross-entropy is right for large logits, too", "[loss]") {
   const Batch batch{floats({2}, {0.0F, 200.0F}), {{"t", floats({2}, {0.25F, 0.0F})}}};
   check_values(value_of(batch, BinaryCrossEntropy{}), {std::log(2.0F), 200.0F});
+  // The loss of a large logit of the right class is small, and keeps its digits.
+  const Batch confident{floats({2}, {15.0F, -15.0F}), {{"t", floats({2}, {1.0F, 0.0F})}}};
+  const auto losses = value_of(confident, BinaryCrossEntropy{});
+  for (const auto loss : losses.data<float>()) CHECK(loss == Approx(std::log1p(std::exp(-15.0))).epsilon(1e-6));
 }
 
 TEST_CASE("the cross-entropy of sequences is the mean over the labels that are not ignored", "[loss]") {
@@ -167,7 +172,8 @@ TEST_CASE("losses refuse outputs and fields that they cannot read, by name", "[l
   CHECK(contains(refusal(kRegression, MeanSquaredError{.target = "x"}), "there is no field 'x'"));
   CHECK(contains(refusal(kRegression, WeightedByRow{MeanSquaredError{}, "t"}), "the weights of the rows"));
   CHECK(contains(refusal(kRegression, SumOfLosses{}), "[loss] a sum of losses needs at least one"));
-  CHECK(refusal(kRegression, Huber{.delta = 0.0}) == "[huber] delta must be above 0");
+  for (const auto delta : {0.0, std::numeric_limits<double>::infinity()})
+    CHECK(refusal(kRegression, Huber{.delta = delta}) == "[huber] delta must be above 0 and finite");
   const Batch soft{floats({2, 2}, Floats(4, 1.0F)), {{"p", floats({2, 2}, Floats(4, 0.5F))}}};
   CHECK(refusal(soft, SoftmaxCrossEntropy{.ignored = 1, .soft = true}) ==
         "[loss] probabilities have no label to ignore");

@@ -9,6 +9,8 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/nn/layers.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -111,6 +113,14 @@ TEST_CASE("bad requests and options are errors") {
   CHECK_THROWS_WITH(made_with({.most_rows = 0}), Contains("at least one row"));
   CHECK_THROWS_WITH(made_with({.actors = 0}), Contains("at least one actor"));
   CHECK_THROWS_WITH(made_with({.output = "nothing"}), Contains("no output 'nothing'"));
+  // The sum over the rows of a batch would be one over the rows of several requests.
+  const Model with_sum = [&](const Inputs& in) -> Outputs {
+    const auto x = in[fields[0].name];
+    return {{"y", Dense{2}(Flatten{}(x))}, {"sum", reduce_sum(Flatten{}(x), {0})}};
+  };
+  Trainer trainer(served.runtime, served.strategy, with_sum, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{.logits = "y"});
+  CHECK_THROWS_WITH(BatchingPredictor(served.runtime, trainer, fields, {.output = "sum"}),
+                    Contains("not one row per sample"));
   BatchingPredictor batching(served.runtime, served.trainer, fields);
   CHECK_THROWS_WITH(batching.predict({}), Contains("is missing"));
   CHECK_THROWS_WITH(batching.predict({{fields[0].name, Tensor({2, 1}, DType::float32)}}), Contains("was given"));

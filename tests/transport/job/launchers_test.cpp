@@ -50,6 +50,14 @@ int received_descriptor(int socket) {
   return descriptor;
 }
 
+/// Variables of Open MPI and of Slurm for a single process.
+const Settings kAlone{{"OMPI_COMM_WORLD_RANK", "0"},       {"OMPI_COMM_WORLD_SIZE", "1"},
+                      {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"},
+                      {"OMPI_COMM_WORLD_NODE_RANK", "0"},  {"PMIX_RANK", "0"}};
+const Settings kOneTask{{"SLURM_PROCID", "0"},         {"SLURM_STEP_NUM_TASKS", "1"},
+                        {"SLURM_STEP_NODELIST", "n1"}, {"SLURM_STEP_TASKS_PER_NODE", "1"},
+                        {"SLURM_NODEID", "0"},         {"SLURM_LOCALID", "0"}};
+
 struct Accepted {
   std::string what;
   Settings settings;
@@ -106,6 +114,10 @@ TEST_CASE("every launcher's variables say who this process is and where the rank
         "a:1", "TF_CONFIG"},
        {"TF_CONFIG without a cluster", tf_config(R"({"task":{"type":"worker","index":0}})"), 0, 1, -1, -1, "",
         "single process"},
+       {"torchrun whose agents mpirun has started",
+        with(kTorchrun, with(kOpenMpi, {{"GROUP_RANK", "1"}, {"GROUP_WORLD_SIZE", "2"}})), 3, 4, 1, 2, "node7:29500",
+        "torchrun"},
+       {"mpirun of one process in a step of Slurm", with(kSlurm, with(kOpenMpi, kAlone)), 0, 1, 0, 1, "*", "Open MPI"},
        {"torchrun and TF_CONFIG that agree",
         with(kTorchrun, {{"RANK", "2"}, {"WORLD_SIZE", "3"}, {"TF_CONFIG", "{" + kCluster + task}}), 2, 3, -1, -1,
         "c:1", "TF_CONFIG"}}));
@@ -174,6 +186,11 @@ TEST_CASE("malformed and contradicting variables are refused with name and value
        {tf_config(R"({"cluster":{"worker":{"1":"a:1"}},"task":{"type":"worker","index":1}})"), "none with index 0"},
        {tf_config(R"({"cluster":{"worker":"a:1"},"task":{"type":"worker","index":0}})"), "must list addresses"},
        {tf_config(R"({"cluster":{"worker":["a","b"]},"task":{"type":"worker","index":0}})"), "'a' is not host:port"},
+       {with(kSlurm, with(kRank, kOneTask)), "the variables of Slurm say rank 0 of 1, those of RANK say rank 1 of 2"},
+       {with(kSlurm, with(kHorovod, kOneTask)), "Slurm say rank 0 of 1, those of Horovod say rank 1 of 2"},
+       {with(kOpenMpi, with(kRank, kAlone)), "Open MPI say rank 0 of 1, those of RANK say rank 1 of 2"},
+       {with(kSlurm, with(kOneTask, {{"RANK", "1"}})), "RANK='1': WORLD_SIZE is missing"},
+       {{{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}}, "SLURM_PROCID='1': SLURM_STEP_ID is missing"},
        {with(kTorchrun, tf_config("{" + kCluster + task)),
         "TF_CONFIG say rank 2 of 3, those of torchrun say rank 3 of 4"}}));
   INFO(row.text);
