@@ -15,6 +15,7 @@
 #include "troupe/strategies/between_processes.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/model_parameters.hpp"
 #include "troupe/strategies/training/shared_values.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 #include "troupe/transport/membership/cluster.hpp"
