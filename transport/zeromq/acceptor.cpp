@@ -54,7 +54,7 @@ class ZeroMqAcceptor final : public Acceptor {
   std::optional<Message> receive(Deadline deadline) override {
     std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0},
                                        {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0},
-                                       {nullptr, incoming_.descriptor(), ZMQ_POLLIN, 0}};
+                                       {incoming_.events().handle(), 0, ZMQ_POLLIN, 0}};
     while (true) {
       incoming_.look();
       authenticator_.answer();
@@ -85,7 +85,7 @@ class ZeroMqAcceptor final : public Acceptor {
 
   void bind(const std::string& address) {
     try {
-      socket_.bind(address);
+      incoming_.bind([&] { socket_.bind(address); });
     } catch (const zmq::error_t& error) {
       throw Error("rendezvous", address + " cannot be bound: " + error.what() +
                                     (error.num() == EADDRINUSE ? "; another job or program listens there: give this "
@@ -117,7 +117,7 @@ class ZeroMqClient final : public AcceptorClient {
         has_listened_(has_listened),
         context_(make_context()),
         socket_(make_client(context_)),
-        monitor_(watch(context_, socket_, "client")) {
+        monitor_(context_, socket_, "client") {
     const auto keys = keys_of(secret.key_for(kPurpose));
     encrypt_client(socket_, keys, keys.public_key);
     keep_alive(socket_, silence_limit);
@@ -127,7 +127,6 @@ class ZeroMqClient final : public AcceptorClient {
       throw Error("rendezvous", address + " is no address: " + error.what());
     }
   }
-  ~ZeroMqClient() override { zmq_socket_monitor(socket_.handle(), nullptr, 0); }
 
   void send(std::span<const std::byte> bytes) override {
     if (bytes.size() > kMaxAcceptedBytes)
@@ -138,7 +137,7 @@ class ZeroMqClient final : public AcceptorClient {
   }
 
   std::optional<std::vector<std::byte>> receive(Acceptor::Deadline deadline) override {
-    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
+    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0}, {monitor_.socket().handle(), 0, ZMQ_POLLIN, 0}};
     while (true) {
       // Read before the messages: an answer that arrived before the end of the connection counts.
       note_events();
@@ -154,7 +153,7 @@ class ZeroMqClient final : public AcceptorClient {
 
  private:
   void note_events() {
-    while (const auto event = next_event(monitor_)) {
+    while (const auto event = monitor_.next()) {
       // Before the handshake, a disconnect only ends an attempt to connect, and ZeroMQ makes another.
       cut_off_ = cut_off_ || (connected_ && event->number == ZMQ_EVENT_DISCONNECTED);
       connected_ = connected_ || event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
@@ -195,7 +194,7 @@ class ZeroMqClient final : public AcceptorClient {
       deserted_since_;  // the first failed attempt after the last other
   zmq::context_t context_;
   zmq::socket_t socket_;
-  zmq::socket_t monitor_;
+  Monitor monitor_;
   bool connected_ = false, refused_ = false, cut_off_ = false, deserted_ = false;
 };
 

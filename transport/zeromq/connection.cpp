@@ -52,7 +52,7 @@ Connection::Connection(zmq::context_t& context, const OwnEnd& own, int peer, con
       packet_bytes_(own.keys ? kEncryptedPacketBytes : kPacketBytes),
       nonce_(own.read_in_place && same_host && !address.ipc.empty() ? random_nonce() : 0),
       socket_(make_sender(context, own.identity)),
-      monitor_(watch(context, socket_, "peer-" + address.identity)) {
+      monitor_(context, socket_, "peer-" + address.identity) {
   if (own.keys)
     encrypt_client(socket_, *own.keys, address.key);
   else
@@ -69,8 +69,7 @@ void Connection::shut() {
   fail(connection_failure("this process has closed it"));
   std::lock_guard lock(mutex_);
   if (!socket_) return;
-  zmq_socket_monitor(socket_.handle(), nullptr, 0);
-  monitor_.close();
+  monitor_.stop();
   socket_.close();
 }
 
@@ -203,7 +202,7 @@ FailurePtr Connection::poll(bool idle) {
     const auto cause = connection_failure(why, peer_);
     return fail(cause) ? cause : nullptr;
   };
-  while (const auto event = next_event(monitor_)) {
+  while (const auto event = monitor_.next()) {
     if (event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
       connected_ = true;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "troupe/transport/endpoint.hpp"
+#include "troupe/transport/zeromq/monitor.hpp"
 #include "troupe/transport/zeromq/packet.hpp"
 #include "troupe/transport/zeromq/security.hpp"
 #include "troupe/transport/zeromq/socket.hpp"
@@ -70,7 +71,7 @@ class Connection {
   FailurePtr poll(bool idle);
   /// Sends an acknowledgement, even of no new packet, so that the peer knows that this process lives.
   void beat();
-  zmq::socket_t& monitor() { return monitor_; }
+  zmq::socket_t& monitor() { return monitor_.socket(); }
 
   /// Fails with `cause`, and sends the peer a packet `given_up`: this process accepts no further packets from it. The
   /// packet is sent as soon as the peer is connected. Does nothing if the connection has failed before.
@@ -135,7 +136,7 @@ class Connection {
   std::atomic<std::int64_t> readable_process_{0};
   mutable std::mutex mutex_;
   zmq::socket_t socket_;
-  zmq::socket_t monitor_;
+  Monitor monitor_;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue_;  // by priority, then in the order of enqueue()
   std::map<std::uint64_t, SharedPayload> offers_;  // offered payloads, by the number of the frame's first packet
   std::uint64_t order_ = 0;

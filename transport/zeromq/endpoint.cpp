@@ -111,7 +111,7 @@ class ZeroMqEndpoint final : public Endpoint {
     else
       ask_for_token(receiver_);
     refuse_other_users(receiver_);
-    listeners_.emplace(receiver_, options_, address_);
+    incoming_.bind([this] { listeners_.emplace(receiver_, options_, address_); });
   }
 
   /// Listens at the reserved TCP port if the peer at `address` cannot connect over ipc. Does not wait: the peer repeats
@@ -146,7 +146,7 @@ class ZeroMqEndpoint final : public Endpoint {
     if (changed_.exchange(false) || items_.empty()) items_ = own_items_and_monitors();
     const auto ready = poll_items(items_, kIdle);
     wake_up_.clear();
-    if (needs_tcp_.exchange(false)) listeners_->listen_at_tcp();
+    if (needs_tcp_.exchange(false)) incoming_.bind([this] { listeners_->listen_at_tcp(); });
     if ((items_[kIncomingItem].revents & ZMQ_POLLIN) != 0) incoming_.look();
     if ((items_[kAuthenticatorItem].revents & ZMQ_POLLIN) != 0) authenticator_.answer();
     receive_packets();
@@ -191,7 +191,7 @@ class ZeroMqEndpoint final : public Endpoint {
     std::vector<zmq::pollitem_t> items{{receiver_.handle(), 0, ZMQ_POLLIN, 0},
                                        {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0},
                                        {authenticator_.socket().handle(), 0, ZMQ_POLLIN, 0},
-                                       {nullptr, incoming_.descriptor(), ZMQ_POLLIN, 0}};
+                                       {incoming_.events().handle(), 0, ZMQ_POLLIN, 0}};
     polled_ = peers_.connected();
     for (auto* peer : polled_) items.push_back({peer->connection->monitor().handle(), 0, ZMQ_POLLIN, 0});
     return items;

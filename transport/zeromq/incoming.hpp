@@ -8,13 +8,14 @@
 #include <string>
 #include <zmq.hpp>
 
-#include "troupe/transport/zeromq/socket.hpp"
+#include "troupe/transport/zeromq/monitor.hpp"
 
 namespace troupe::zeromq {
 
 /// The TCP connections that other processes have made to a socket. Each takes memory before it proves that it belongs
-/// to the job, so this object closes connections above a limit: the oldest one that cannot have proved it yet. A
-/// process of the job whose connection is closed connects again. Used by one thread.
+/// to the job, so this object closes connections above a limit: the oldest ones that cannot have proved it yet. Between
+/// two calls of look(), ZeroMQ accepts at most Monitor::kMostUnread connections. A process of the job whose connection
+/// is closed connects again. Used by one thread.
 class Incoming {
  public:
   /// `limit` returns the number of connections that may be open. `on_stranger` is called with a reason, such as `a
@@ -26,23 +27,29 @@ class Incoming {
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
 
-  /// The file descriptor to poll. Call look() when it can be read.
-  int descriptor() { return monitor_.get(zmq::sockopt::fd); }
-  /// Handles all events of the socket. Does not wait.
+  /// Calls a function that binds the socket.
+  void bind(const std::function<void()>& function);
+
+  /// The socket to poll. Call look() when it can be read.
+  zmq::socket_t& events() { return monitor_.socket(); }
+  /// Handles all events that have happened before the call, and closes the excess of connections. Does not wait.
   void look();
   /// A process was admitted. None of the connections that are open now is closed, because one of them is that of the
   /// process. Call it before the process learns that it was admitted.
   void admit();
 
  private:
+  /// Notes all events that have happened before the call, and few of the later ones, so that a flood does not keep the
+  /// caller here.
+  void note_events();
   void note(const SocketEvent& event);
-  void add(int descriptor);
   void remove(int descriptor);
+  /// Moves the oldest connections that are not proved to closing_ until at most limit_() are open.
+  void choose_excess();
   /// Closes the connections in closing_.
   void close_excess();
 
-  zmq::socket_t& socket_;
-  zmq::socket_t monitor_;
+  Monitor monitor_;
   const std::function<std::size_t()> limit_;
   const std::function<void(const std::string& reason)> on_stranger_;
   // File descriptors of connections. They belong to ZeroMQ.

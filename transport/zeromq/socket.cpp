@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #ifdef __GLIBC__
@@ -113,36 +112,6 @@ void keep_alive(zmq::socket_t& socket, std::chrono::milliseconds silence_limit) 
   const auto limit = static_cast<int>(std::clamp<std::int64_t>(silence_limit.count(), 10, kLongestSilenceMs));
   socket.set(zmq::sockopt::heartbeat_ivl, std::max(1, limit / 10));
   socket.set(zmq::sockopt::heartbeat_timeout, limit);
-}
-
-zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name) {
-  constexpr int kEvents = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED |
-                          ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
-                          ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                          ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
-  const auto address = "inproc://" + name;
-  if (zmq_socket_monitor(socket.handle(), address.c_str(), kEvents) != 0) throw zmq::error_t();
-  zmq::socket_t monitor(context, zmq::socket_type::pair);
-  monitor.set(zmq::sockopt::linger, 0);
-  monitor.connect(address);
-  return monitor;
-}
-
-std::optional<SocketEvent> next_event(zmq::socket_t& monitor) {
-  zmq::message_t fields, address;
-  if (!try_receive(monitor, fields)) return std::nullopt;
-  (void)try_receive(monitor, address);
-  // The fields are a number of two bytes and a value of four.
-  std::uint16_t number = 0;
-  std::int32_t value = 0;
-  std::memcpy(&number, fields.data(), sizeof number);
-  std::memcpy(&value, static_cast<const char*>(fields.data()) + sizeof number, sizeof value);
-  return SocketEvent{number, value, address.to_string()};
-}
-
-bool is_handshake_failure(int event_number) {
-  return event_number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL || event_number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL ||
-         event_number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 }
 
 bool try_send(zmq::socket_t& socket, zmq::message_t& part, zmq::send_flags flags) {

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,8 +26,7 @@ zmq::context_t make_context();
 
 /// Makes a socket that receives from any number of senders, message parts of up to `max_bytes` bytes, and can answer
 /// them. Sending to a sender that has disconnected throws zmq::error_t. make_receiver(), make_sender() and
-/// make_client() make all sockets except those of watch(), and set every option before the socket is bound or
-/// connected.
+/// make_client() make all sockets that connect processes, and set every option before the socket is bound or connected.
 zmq::socket_t make_receiver(zmq::context_t& context, std::size_t max_bytes);
 /// Makes a socket that sends to one receiver, which identifies this endpoint by `identity`.
 zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity);
@@ -39,22 +37,6 @@ zmq::socket_t make_client(zmq::context_t& context);
 /// Makes ZeroMQ end a connection of the socket over which nothing has arrived for longer than `silence_limit`; both
 /// ends send signs of life. Call it before the socket is bound or connected.
 void keep_alive(zmq::socket_t& socket, std::chrono::milliseconds silence_limit);
-
-/// Makes a socket from which next_event() reads the events of `socket`: connections that it makes, accepts or cannot
-/// accept, handshakes that succeed or fail, disconnects, and attempts to connect that fail or are repeated. `name` must
-/// be unique in the context.
-zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);
-
-/// An event of a socket: a constant ZMQ_EVENT_NAME, its value, such as a file descriptor or an error number, and the
-/// address, such as tcp://host:port, at which the socket is bound or to which it connects.
-struct SocketEvent {
-  int number = 0, value = 0;
-  std::string address;
-};
-
-/// Returns the next event from a socket made by watch(). Does not wait; returns nothing if there is no event.
-std::optional<SocketEvent> next_event(zmq::socket_t& monitor);
-bool is_handshake_failure(int event_number);
 
 /// try_send() and try_receive() do not wait: they return false if ZeroMQ cannot take or give a message part now. A
 /// signal that interrupts them does not count. They throw zmq::error_t for other errors.

@@ -55,6 +55,11 @@ bool Stranger::is_closed() const {
   return count == 0 || errno != EAGAIN;
 }
 
+bool Stranger::is_greeted() const {
+  char byte = 0;
+  return recv(descriptor_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+}
+
 void Stranger::send(std::string_view bytes) const {
   (void)!::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }

@@ -17,6 +17,8 @@ class Stranger {
   bool connected() const { return connected_; }
   /// Whether the other end has closed the connection. Drops the bytes that it has sent.
   bool is_closed() const;
+  /// Whether the other end has accepted the connection and has begun ZeroMQ's greeting.
+  bool is_greeted() const;
   void send(std::string_view bytes) const;
   /// Sends the greeting of ZMTP 3.0 with a security mechanism, such as NULL, and its first command.
   void begin(const std::string& mechanism) const;
