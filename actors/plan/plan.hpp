@@ -106,7 +106,7 @@ struct HeldParameter {
   std::optional<RowRange> rows = {};
   /// True: in a run, the held rows get as many updates as all other held rows of the replica with this flag. If a run
   /// that fails or is given up has made different numbers of updates in this process, all of these copies are broken;
-  /// see ParameterStore::recover().
+  /// see ParameterStore::recover(). If all actors have finished the run, the updates of other processes count, too.
   bool equal_updates = false;
   /// True: the copy is broken if a run that has updated it is given up before all actors have finished. A run sets this
   /// if actors in several processes hold rows of one parameter, or parameters with `equal_updates`: a process does not

@@ -33,6 +33,13 @@ void expect_equal_updates(const std::map<int, std::set<std::int64_t>>& updates) 
                                ", but the strategy says that their copies are equal (Strategy::equal_copies)");
 }
 
+std::set<Lease::Group> torn_in(const Lease::UpdatesByGroup& updates) {
+  std::set<Lease::Group> torn;
+  for (const auto& [group, of_group] : updates)
+    if (of_group.numbers.size() > 1) torn.insert(group);
+  return torn;
+}
+
 }  // namespace
 
 RunLeases::RunLeases(std::vector<Lease> leases, std::optional<bool> equal_copies)
@@ -53,24 +60,26 @@ void RunLeases::end_clean() {
   if (equal_copies_) expect_equal_updates(updates);
 }
 
-std::set<Lease::Group> RunLeases::torn_groups() const {
-  std::map<Lease::Group, std::set<std::int64_t>> updates;
+Lease::UpdatesByGroup RunLeases::updates() const {
+  Lease::UpdatesByGroup all;
   for (const auto& lease : leases_)
-    for (const auto& [group, counts] : lease.updates()) updates[group].insert(counts.begin(), counts.end());
-  std::set<Lease::Group> torn;
-  for (const auto& [group, counts] : updates)
-    if (counts.size() > 1) torn.insert(group);
-  return torn;
+    for (const auto& [group, of_lease] : lease.updates()) {
+      auto& [copies, numbers] = all[group];
+      copies.insert(copies.end(), of_lease.copies.begin(), of_lease.copies.end());
+      numbers.insert(of_lease.numbers.begin(), of_lease.numbers.end());
+    }
+  return all;
 }
 
 void RunLeases::end_dirty(const std::string& reason) {
-  const auto torn = torn_groups();
+  failed_updates_ = updates();
+  const auto torn = torn_in(failed_updates_);
   for (auto& lease : leases_) lease.end_dirty(reason, torn);
   leases_.clear();
 }
 
 void RunLeases::give_up(const std::string& reason) {
-  const auto torn = torn_groups();
+  const auto torn = torn_in(updates());
   for (auto& lease : leases_) lease.give_up(reason, torn);
   leases_.clear();
 }

@@ -25,6 +25,8 @@ class RunLeases {
   /// (Lease::Group) has copies in several parts, its copies are broken if the parts have made different numbers of
   /// updates.
   void end_dirty(const std::string& reason);
+  /// The copies that the last end_dirty() has given back, and their numbers of updates in the failed run.
+  const Lease::UpdatesByGroup& failed_updates() const { return failed_updates_; }
   /// Like end_dirty(), for a run whose actors were stopped before they had finished; see
   /// HeldParameter::needs_whole_run.
   void give_up(const std::string& reason);
@@ -32,9 +34,10 @@ class RunLeases {
   void abandon(const std::string& reason);
 
  private:
-  std::set<Lease::Group> torn_groups() const;
+  Lease::UpdatesByGroup updates() const;
 
   std::vector<Lease> leases_;
+  Lease::UpdatesByGroup failed_updates_;
   bool equal_copies_ = false;
 };
 

@@ -135,6 +135,11 @@ bool SpawnedPlan::drained() const {
   return state_->control->drained();
 }
 
+const Lease::UpdatesByGroup& SpawnedPlan::failed_updates() {
+  settle();
+  return state_->leases.failed_updates();
+}
+
 bool SpawnedPlan::stopped() const {
   return state_->control->stopped();
 }

@@ -9,6 +9,7 @@
 
 #include "troupe/actors/caf/fwd.hpp"
 #include "troupe/actors/plan/checked_plan.hpp"
+#include "troupe/actors/store/lease.hpp"
 #include "troupe/actors/system/runtime.hpp"
 #include "troupe/actors/system/trace.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
@@ -83,6 +84,9 @@ class SpawnedPlan {
   /// True if every actor has finished the last run, with or without a failure. False if an actor died in the run, or if
   /// the run was given up.
   bool drained() const;
+  /// After a failed run for which drained() is true: the copies that this process has written, and their numbers of
+  /// updates in the run. Empty after other runs.
+  const Lease::UpdatesByGroup& failed_updates();
   /// True if the last run was ended early by stop() in this or another process.
   bool stopped() const;
   /// True if the last run was ended early by interrupt() in this or another process.

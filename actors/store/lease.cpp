@@ -93,7 +93,7 @@ void Lease::end_broken(const std::string& reason, End end, const std::set<Group>
   ++state.changes;
   auto broken = torn;
   for (const auto& [group, updates] : updates_locked())
-    if (updates.size() > 1) broken.insert(group);
+    if (updates.numbers.size() > 1) broken.insert(group);
   for (const auto& written : written_) {
     auto& copy = state.find(written.ref);
     copy.abandoned = end == End::abandoned || copy.may_still_be_written();
@@ -127,15 +127,18 @@ void Lease::end_clean() {
   give_back();
 }
 
-std::map<Lease::Group, std::set<std::int64_t>> Lease::updates_locked() const {
-  std::map<Group, std::set<std::int64_t>> updates;
-  for (const auto& written : written_)
-    for (const auto& counter : written.compared)
-      updates[written.group()].insert(counter->updates() - written.updates_before);
+Lease::UpdatesByGroup Lease::updates_locked() const {
+  UpdatesByGroup updates;
+  for (const auto& written : written_) {
+    if (written.is_separate()) continue;
+    auto& of_group = updates[written.group()];
+    of_group.copies.push_back(written.ref);
+    for (const auto& counter : written.compared) of_group.numbers.insert(counter->updates() - written.updates_before);
+  }
   return updates;
 }
 
-std::map<Lease::Group, std::set<std::int64_t>> Lease::updates() const {
+Lease::UpdatesByGroup Lease::updates() const {
   if (store_ == nullptr) return {};
   std::lock_guard lock(store_->state_->mutex);
   return updates_locked();

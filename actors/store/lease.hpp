@@ -45,9 +45,14 @@ class Lease {
   /// Like end_dirty(), for a run whose actors were stopped before they had finished; see
   /// HeldParameter::needs_whole_run.
   void give_up(const std::string& reason, const std::set<Group>& torn = {}) { end_broken(reason, End::given_up, torn); }
-  /// For each group, the numbers of updates that its written copies have had under this lease. The set has a single
-  /// number if all copies have had the same number.
-  std::map<Group, std::set<std::int64_t>> updates() const;
+  /// The written copies of a group, and the numbers of updates that they have had under a lease: a single number if all
+  /// copies have had the same number.
+  struct GroupUpdates {
+    std::vector<ParameterRef> copies;
+    std::set<std::int64_t> numbers;
+  };
+  using UpdatesByGroup = std::map<Group, GroupUpdates>;
+  UpdatesByGroup updates() const;
   /// A borrowed copy. Copies of a parameter with one lineage have equal values.
   struct Borrowed {
     ParameterRef ref;
@@ -78,7 +83,7 @@ class Lease {
     Group group() const { return {ref.replica, held}; }
     bool has_been_updated() const;
   };
-  std::map<Group, std::set<std::int64_t>> updates_locked() const;
+  UpdatesByGroup updates_locked() const;
   enum class End { failed, given_up, abandoned };
   void end_broken(const std::string& reason, End end, const std::set<Group>& torn);
   void give_back();

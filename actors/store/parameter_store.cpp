@@ -229,6 +229,12 @@ std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref,
   return state_->find(ref).counter_of(rows);
 }
 
+void ParameterStore::break_copies(const std::vector<ParameterRef>& copies, const std::string& reason) {
+  const std::lock_guard lock(state_->mutex);
+  ++state_->changes;
+  for (const auto& ref : copies) state_->find(ref).broken = reason;
+}
+
 std::string ParameterStore::broken() const {
   std::lock_guard lock(state_->mutex);
   return state_->describe_broken();

@@ -59,7 +59,7 @@ void TrainingRun::end_failed_run() {
   auto first_error = error ? text_of(error) : std::string();
   try {
     if (hooks_.agree_on_error) first_error = hooks_.agree_on_error(first_error);
-    if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
+    exchange_values();
   } catch (const Error&) {
     // After any other failure than a sample the values may be half-written, or a process may be gone, and the fit
     // passes on that failure.

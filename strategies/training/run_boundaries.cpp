@@ -41,6 +41,7 @@ void TrainingRun::start_run() {
   log_->begin(position.step);
   plan_->start({position.step, left, position.epoch, position.batch});
   in_run_ = true;
+  exchanged_ = false;
   if (boundaries_) boundaries_->note_run();
   // A stop() before plan_->start() had no effect on the plan, so it is repeated.
   if (stop_wanted_) plan_->stop();
@@ -66,7 +67,7 @@ bool TrainingRun::stopping() const {
 /// called in the run, after the values of the run are exchanged: other processes may not know of the exception.
 bool TrainingRun::finish_run() {
   error_ ? note_reports_of_all() : note_last_steps();
-  if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
+  exchange_values();
   if (error_) std::rethrow_exception(error_);
   report();
   expect_finite();
@@ -80,6 +81,11 @@ bool TrainingRun::finish_run() {
     go_on(ended, interrupted_);
   }
   return over_;
+}
+
+void TrainingRun::exchange_values() {
+  if (hooks_.on_run_end) hooks_.on_run_end(*plan_);
+  exchanged_ = true;
 }
 
 /// Adds the run that has ended to the result, stores the position, and begins a step boundary.

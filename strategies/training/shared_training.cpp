@@ -17,6 +17,7 @@
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/model_parameters.hpp"
 #include "troupe/strategies/training/shared_values.hpp"
+#include "troupe/strategies/training/torn_groups.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
@@ -139,16 +140,24 @@ void SharedTraining::add_missing_parameters(const Plan& plan) const {
   add_missing(stores_, plan.parameters);
 }
 
-void SharedTraining::end_run(const Plan& trained, Recording* record) {
+void SharedTraining::end_run(SpawnedPlan& trained, Recording* record) {
   if (!has_others()) {
-    if (stores_.size() > 1) join_held_rows(stores_, trained);
+    if (stores_.size() > 1) join_held_rows(stores_, trained.plan());
     return synchronize(stores_);
   }
   if (is_expendable()) return;
   await_others([&] {
-    spread_held_values(holders(), holder_ranks_, trained, *stores_.front(), limit_);
+    if (const auto failure = trained.failure())
+      break_torn_groups(holders(), trained.failed_updates(), *stores_.front(), to_string(*failure), limit_);
+    spread_held_values(holders(), holder_ranks_, trained.plan(), *stores_.front(), limit_);
     if (record != nullptr) gather_recording(holders(), *record, limit_);
   });
+}
+
+void SharedTraining::end_without_exchange(const Plan& trained) const {
+  if (!has_others() || is_expendable()) return;
+  stores_.front()->break_copies(copies_in_parts(trained, cluster_->rank()),
+                                "the run has ended, but processes have not exchanged the rows that each has updated");
 }
 
 std::string SharedTraining::first_error(const std::string& error) {

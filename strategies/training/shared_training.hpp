@@ -43,8 +43,8 @@ class SharedTraining {
   /// store of part i.
   Stores stores_by_process() const;
 
-  // The next functions up to sum(), except add_missing_parameters(), are collective: all holders must call them, in the
-  // same order.
+  // The next functions up to sum(), except add_missing_parameters() and end_without_exchange(), are collective: all
+  // holders must call them, in the same order.
 
   /// Returns the data set on which the job trains: `data` in a job of one process, and if every process has all
   /// samples. If each process has samples of its own (DataSharding::file or off), returns a data set of the samples of
@@ -60,10 +60,14 @@ class SharedTraining {
   /// of this process, or, in a job of one process, to the stores of all parts. The actors of other processes train
   /// them; end_run() copies the trained values.
   void add_missing_parameters(const Plan& plan) const;
-  /// Must be called after a run of the plan `trained` that has succeeded, or that only a sample has failed. Copies
-  /// values that only some processes (or parts) have updated, such as those of shards, to all holders (or parts). If
-  /// `record` is not null, adds the recorded run of all holders to the recording of rank 0.
-  void end_run(const Plan& trained, Recording* record);
+  /// Must be called after a run of the plan `trained` that has succeeded, or that has failed and whose actors have all
+  /// finished. Copies values that only some processes (or parts) have updated, such as those of shards, to all holders
+  /// (or parts). Throws Error in all holders if some have made other numbers of updates than others; the values are
+  /// broken then. If `record` is not null, adds the recorded run of all holders to the recording of rank 0.
+  void end_run(SpawnedPlan& trained, Recording* record);
+  /// Must be called, instead of the end of end_run(), after a run whose actors have finished and whose values were not
+  /// copied. Marks the values of which this process and others have rows as broken. Not collective.
+  void end_without_exchange(const Plan& trained) const;
   /// Returns the text of the first holder that passes one, with the number of its process; empty if none does.
   std::string first_error(const std::string& error);
   /// Completes the tensor `rows` in all holders. Each row must be written by at most one holder and be zero in all

@@ -97,9 +97,16 @@ void TrainingRun::end_open_run() {
   plan_.reset();
 }
 
+/// Does nothing if the run was given up: its leases break what may be half-written.
+void TrainingRun::note_no_exchange() {
+  if (exchanged_ || !plan_ || !plan_->done() || !plan_->drained()) return;
+  if (hooks_.on_no_exchange) hooks_.on_no_exchange(plan_->plan());
+}
+
 /// Ends the fit after an exception, or in the destructor.
 void TrainingRun::end_early() {
   over_ = true;
+  note_no_exchange();
   end_open_run();
   note_steps();
   unreported_.clear();
@@ -156,6 +163,7 @@ TrainingRun::~TrainingRun() {
     error_ = std::make_exception_ptr(Error("run", "the fit was given up"));
     if (plan_) plan_->on_over({});
     if (plan_ && in_run_) end_at_boundary();
+    note_no_exchange();
     // The processes of a shared run have not exchanged their values, so the run is given up.
     if (plan_ && (plan_->is_shared() || !plan_->done() || !plan_->drained())) plan_.reset();
     end_early();

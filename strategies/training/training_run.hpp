@@ -69,7 +69,10 @@ struct FitOptions {
 struct TrainingHooks {
   /// Called with the plan when a run of the plan has succeeded, before on_step reports the last steps of the run, and
   /// when it has failed and all actors have finished it, after that.
-  std::function<void(const Plan&)> on_run_end = {};
+  std::function<void(SpawnedPlan&)> on_run_end = {};
+  /// Called with the plan when a fit ends after a run whose actors have all finished, but for which on_run_end was not
+  /// called or has thrown.
+  std::function<void(const Plan&)> on_no_exchange = {};
   /// Called before a run if another thread may have set parameters; see StepBoundaries. Brings the newest values to all
   /// processes and stores.
   std::function<void()> on_boundary = {};
@@ -137,6 +140,7 @@ class TrainingRun {
   void start_run();
   void end_boundary();
   bool finish_run();
+  void exchange_values();
   EndedRun leave_run();
   bool store_position();
   void go_on(const EndedRun& ended, bool goes_on);
@@ -145,6 +149,7 @@ class TrainingRun {
   void end_at_boundary();
   void end_open_run();
   void end_early();
+  void note_no_exchange();
   [[noreturn]] void end_by_exception();
   bool has_invalid_sample() const;
   bool is_left_out(const StepMetrics& step) const;
@@ -174,6 +179,7 @@ class TrainingRun {
   std::int64_t steps_requested_ = 0;  // steps that the run may make at most
   bool source_ended_ = false;         // the run made fewer steps because the source of batches had ended the epoch
   std::optional<std::int64_t> updates_before_;
+  bool exchanged_ = true;     // false while a run has begun for which on_run_end has not returned
   bool in_run_ = false;       // true while a run has begun whose position is not in the store
   std::exception_ptr error_;  // exception with which the fit ends
   std::vector<StepMetrics> unreported_;
