@@ -30,7 +30,7 @@ struct CsvOptions {
 };
 
 /// Reads a file of comma-separated values (RFC 4180, with line ends LF or CR LF), gzipped or plain. Empty lines are
-/// skipped.
+/// skipped. Spaces and tabs around a column's text belong to it only in double quotes.
 ///
 /// A number is an optional sign, digits with an optional decimal point, and an optional exponent, such as -1.50e1. A
 /// float32 is the nearest one to the number, which is a subnormal number or zero if the number is very small. An

@@ -137,7 +137,8 @@ class ZeroMqClient final : public AcceptorClient {
   }
 
   std::optional<std::vector<std::byte>> receive(Acceptor::Deadline deadline) override {
-    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0}, {monitor_.socket().handle(), 0, ZMQ_POLLIN, 0}};
+    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                       {monitor_.socket().handle(), 0, ZMQ_POLLIN, 0}};
     while (true) {
       // Read before the messages: an answer that arrived before the end of the connection counts.
       note_events();

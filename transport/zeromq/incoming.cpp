@@ -11,9 +11,7 @@ namespace troupe::zeromq {
 
 Incoming::Incoming(zmq::context_t& context, zmq::socket_t& socket, const std::string& name,
                    std::function<std::size_t()> limit, std::function<void(const std::string& reason)> on_stranger)
-    : monitor_(context, socket, name),
-      limit_(std::move(limit)),
-      on_stranger_(std::move(on_stranger)) {}
+    : monitor_(context, socket, name), limit_(std::move(limit)), on_stranger_(std::move(on_stranger)) {}
 
 Incoming::~Incoming() {
   for (const auto& [descriptor, duplicate] : closing_) close(duplicate);

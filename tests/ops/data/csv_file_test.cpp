@@ -47,6 +47,11 @@ TEST_CASE("columns of a table become fields of any dtype", "[csv]") {
   CHECK(std::ranges::equal(data.array("wide").data<std::int64_t>(), std::vector<std::int64_t>{7, 0, 255}));
 }
 
+TEST_CASE("spaces around a text belong to it only in quotes", "[csv]") {
+  const auto data = read(" kind ,x\n cat\t, 1.5\n\" cat\",2\n", {{"kind", {"kind"}, DType::int32, {"cat", " cat"}}});
+  CHECK(std::ranges::equal(data.array("kind").data<std::int32_t>(), std::vector<std::int32_t>{0, 1}));
+}
+
 TEST_CASE("integers of 64 bits are read to the last digit", "[csv]") {
   const auto data = read(
       "\xEF\xBB\xBF"
