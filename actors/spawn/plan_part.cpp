@@ -7,6 +7,7 @@
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/control/supervisor.hpp"
+#include "troupe/actors/plan/held_together.hpp"
 #include "troupe/actors/segment/segment_actor.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
@@ -32,20 +33,12 @@ PlanPart::PlanPart(const Runtime& runtime, SpawnedTogether together, int process
 /// Returns the parameters that actors of this process hold and write. Sets HeldParameter::needs_whole_run where
 /// actors of several processes make the updates together.
 std::vector<HeldParameter> PlanPart::held_by_actors() const {
-  std::map<std::string, std::set<int>> processes;
-  std::set<int> together;
-  for (const auto& actor : together_.plan->actors)
-    for (const auto& parameter : actor.parameters) {
-      if (!parameter.written) continue;
-      processes[parameter.ref.name].insert(actor.place.process);
-      if (parameter.equal_updates) together.insert(actor.place.process);
-    }
+  const auto together = held_together(*together_.plan, process_);
   std::vector<HeldParameter> held;
   for (const auto& actor : together_.plan->actors)
     for (auto parameter : actor.parameters) {
       if (!parameter.written || actor.place.process != process_) continue;
-      const bool is_split = parameter.rows && processes.at(parameter.ref.name).size() > 1;
-      parameter.needs_whole_run |= is_split || (parameter.equal_updates && together.size() > 1);
+      parameter.needs_whole_run |= together.contains(parameter.ref);
       held.push_back(std::move(parameter));
     }
   return held;

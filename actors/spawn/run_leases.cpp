@@ -65,7 +65,7 @@ Lease::UpdatesByGroup RunLeases::updates() const {
   for (const auto& lease : leases_)
     for (const auto& [group, of_lease] : lease.updates()) {
       auto& [copies, numbers] = all[group];
-      copies.insert(copies.end(), of_lease.copies.begin(), of_lease.copies.end());
+      copies.insert(of_lease.copies.begin(), of_lease.copies.end());
       numbers.insert(of_lease.numbers.begin(), of_lease.numbers.end());
     }
   return all;

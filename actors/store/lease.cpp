@@ -132,7 +132,7 @@ Lease::UpdatesByGroup Lease::updates_locked() const {
   for (const auto& written : written_) {
     if (written.is_separate()) continue;
     auto& of_group = updates[written.group()];
-    of_group.copies.push_back(written.ref);
+    of_group.copies.insert(written.ref);
     for (const auto& counter : written.compared) of_group.numbers.insert(counter->updates() - written.updates_before);
   }
   return updates;

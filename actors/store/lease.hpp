@@ -48,7 +48,7 @@ class Lease {
   /// The written copies of a group, and the numbers of updates that they have had under a lease: a single number if all
   /// copies have had the same number.
   struct GroupUpdates {
-    std::vector<ParameterRef> copies;
+    std::set<ParameterRef> copies;
     std::set<std::int64_t> numbers;
   };
   using UpdatesByGroup = std::map<Group, GroupUpdates>;

@@ -229,10 +229,11 @@ std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref,
   return state_->find(ref).counter_of(rows);
 }
 
-void ParameterStore::break_copies(const std::vector<ParameterRef>& copies, const std::string& reason) {
+void ParameterStore::break_copies(const std::set<ParameterRef>& copies, const std::string& reason) {
   const std::lock_guard lock(state_->mutex);
   ++state_->changes;
-  for (const auto& ref : copies) state_->find(ref).broken = reason;
+  for (const auto& ref : copies)
+    if (auto& copy = state_->find(ref); copy.broken.empty()) copy.broken = reason;
 }
 
 std::string ParameterStore::broken() const {

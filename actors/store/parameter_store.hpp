@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -143,8 +144,8 @@ class ParameterStore {
   /// not outlive the store.
   Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower,
                const std::vector<HeldParameter>& held);
-  /// Marks copies as broken because of `reason`. Throws Error if the store lacks one of them.
-  void break_copies(const std::vector<ParameterRef>& copies, const std::string& reason);
+  /// Marks copies as broken because of `reason`, unless they are broken. Throws Error if the store lacks one of them.
+  void break_copies(const std::set<ParameterRef>& copies, const std::string& reason);
   /// A text that names the replicas with broken copies and the reasons. Empty if no copy is broken.
   std::string broken() const;
   /// Gives broken copies the value of the newest whole copy of the parameter. Broken states that every replica has for

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "troupe/actors/plan/held_together.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
@@ -154,10 +155,15 @@ void SharedTraining::end_run(SpawnedPlan& trained, Recording* record) {
   });
 }
 
-void SharedTraining::end_without_exchange(const Plan& trained) const {
-  if (!has_others() || is_expendable()) return;
-  stores_.front()->break_copies(copies_in_parts(trained, cluster_->rank()),
-                                "the run has ended, but processes have not exchanged the rows that each has updated");
+void SharedTraining::end_without_exchange(SpawnedPlan& trained) const {
+  const auto has_no_update = [](const auto& group) { return group.second.numbers == std::set<std::int64_t>{0}; };
+  const auto& failed = trained.failed_updates();
+  if (is_expendable() || (!failed.empty() && std::ranges::all_of(failed, has_no_update))) return;
+  const auto stores = stores_by_process();
+  for (std::size_t process = 0; process < stores.size(); ++process)
+    if (stores[process])
+      stores[process]->break_copies(held_together(trained.plan(), static_cast<int>(process)),
+                                    "the run has ended, but the processes have not exchanged their values");
 }
 
 std::string SharedTraining::first_error(const std::string& error) {

@@ -66,8 +66,9 @@ class SharedTraining {
   /// broken then. If `record` is not null, adds the recorded run of all holders to the recording of rank 0.
   void end_run(SpawnedPlan& trained, Recording* record);
   /// Must be called, instead of the end of end_run(), after a run whose actors have finished and whose values were not
-  /// copied. Marks the values of which this process and others have rows as broken. Not collective.
-  void end_without_exchange(const Plan& trained) const;
+  /// copied. Marks the values that this process and others have updated together, see held_together(), as broken. Not
+  /// collective.
+  void end_without_exchange(SpawnedPlan& trained) const;
   /// Returns the text of the first holder that passes one, with the number of its process; empty if none does.
   std::string first_error(const std::string& error);
   /// Completes the tensor `rows` in all holders. Each row must be written by at most one holder and be zero in all

@@ -276,15 +276,6 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
   if (!newer.empty()) store.adopt(newer);
 }
 
-std::vector<ParameterRef> copies_in_parts(const Plan& plan, int process) {
-  std::vector<ParameterRef> copies;
-  for (const auto& [name, parts] : holders_in(plan)) {
-    const auto is_here = [process](const HeldPart& part) { return part.process == process; };
-    if (std::ranges::any_of(parts, is_here) && !std::ranges::all_of(parts, is_here)) copies.push_back({name, 0});
-  }
-  return copies;
-}
-
 void join_held_rows(const Stores& stores, const Plan& plan) {
   if (std::ranges::any_of(stores, [](const auto& store) { return !store->broken().empty(); })) return;
   ParameterStore::NamedVersions joined;

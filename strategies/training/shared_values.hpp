@@ -28,9 +28,6 @@ void adopt_newest_values(Communicator& group, std::span<const int> processes, Pa
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit);
 
-/// The copies of process `process` whose rows actors of several processes update in a run of `plan`.
-std::vector<ParameterRef> copies_in_parts(const Plan& plan, int process);
-
 /// After a run of a plan whose parts are all in this process, joins the rows of each parameter that actors of several
 /// parts have updated, and writes them to all stores. stores[i] belongs to part i. Does nothing if a store has broken
 /// copies.

@@ -127,7 +127,7 @@ FitOptions Trainer::guarded(FitOptions options) {
 TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
   TrainingHooks hooks;
   hooks.on_run_end = [shared = shared_.get(), record](SpawnedPlan& trained) { shared->end_run(trained, record.get()); };
-  hooks.on_no_exchange = [shared = shared_.get()](const Plan& trained) { shared->end_without_exchange(trained); };
+  hooks.on_no_exchange = [shared = shared_.get()](SpawnedPlan& trained) { shared->end_without_exchange(trained); };
   hooks.agree_on_error = [shared = shared_.get()](const std::string& error) { return shared->first_error(error); };
   hooks.on_boundary = [shared = shared_.get()] { shared->agree_on_values(); };
   hooks.on_over = [shared = shared_.get(), record, file = options.record](const FitResult& result, bool succeeded) {

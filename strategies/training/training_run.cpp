@@ -100,13 +100,12 @@ void TrainingRun::end_open_run() {
 /// Does nothing if the run was given up: its leases break what may be half-written.
 void TrainingRun::note_no_exchange() {
   if (exchanged_ || !plan_ || !plan_->done() || !plan_->drained()) return;
-  if (hooks_.on_no_exchange) hooks_.on_no_exchange(plan_->plan());
+  if (hooks_.on_no_exchange) hooks_.on_no_exchange(*plan_);
 }
 
 /// Ends the fit after an exception, or in the destructor.
 void TrainingRun::end_early() {
   over_ = true;
-  note_no_exchange();
   end_open_run();
   note_steps();
   unreported_.clear();
@@ -118,6 +117,8 @@ void TrainingRun::end_early() {
       // The position is stored, and error_ is passed on.
     }
   }
+  // After note_position(), which reads the numbers of updates of whole copies.
+  note_no_exchange();
   // Only now may other threads set parameters, which counts as an update.
   boundaries_.reset();
 }

@@ -72,7 +72,7 @@ struct TrainingHooks {
   std::function<void(SpawnedPlan&)> on_run_end = {};
   /// Called with the plan when a fit ends after a run whose actors have all finished, but for which on_run_end was not
   /// called or has thrown.
-  std::function<void(const Plan&)> on_no_exchange = {};
+  std::function<void(SpawnedPlan&)> on_no_exchange = {};
   /// Called before a run if another thread may have set parameters; see StepBoundaries. Brings the newest values to all
   /// processes and stores.
   std::function<void()> on_boundary = {};

@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "troupe/ops/core/signals_blocked.hpp"
 #include "troupe/transport/zeromq/socket.hpp"
-#include "troupe/transport/zeromq/wake_up.hpp"
 
 namespace troupe::zeromq {
 
@@ -24,7 +25,6 @@ class Reader {
       : socket_(socket), read_(std::move(read)), thread_([this] { run(); }) {}
   ~Reader() {
     done_ = true;
-    wake_up_.signal();
     thread_.join();
   }
   Reader(const Reader&) = delete;
@@ -32,9 +32,9 @@ class Reader {
 
  private:
   void run() {
-    constexpr std::chrono::milliseconds kLimit{50};
-    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0},
-                                       {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0}};
+    // Short, because the destructor waits for the end of the poll.
+    constexpr std::chrono::milliseconds kLimit{1};
+    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0}};
     try {
       while (!done_) {
         poll_items(items, kLimit);
@@ -47,7 +47,6 @@ class Reader {
 
   zmq::socket_t& socket_;
   const std::function<void()> read_;
-  const WakeUp wake_up_;
   std::atomic<bool> done_{false};
   const SignalsBlocked blocked_;
   std::thread thread_;
@@ -85,21 +84,20 @@ std::optional<SocketEvent> Monitor::next() {
 }
 
 void Monitor::read_while(const std::function<void()>& function) {
-  const Reader reader(events_, [this] {
-    while (auto event = read()) read_ahead_.push_back(std::move(*event));
-  });
+  std::optional<Reader> reader;
+  try {
+    reader.emplace(events_, [this] {
+      while (auto event = read()) read_ahead_.push_back(std::move(*event));
+    });
+  } catch (const std::system_error&) {
+    // The system gives no thread. Without a reader the function waits only if all places are taken.
+  }
   function();
 }
 
 void Monitor::stop() {
   if (!events_) return;
-  const auto stop = [this] { zmq_socket_monitor(watched_.handle(), nullptr, 0); };
-  try {
-    read_while(stop);
-  } catch (const std::exception&) {
-    // The system gives no thread.
-    stop();
-  }
+  read_while([this] { zmq_socket_monitor(watched_.handle(), nullptr, 0); });
   events_.close();
 }
 
