@@ -7,6 +7,7 @@
 #include "troupe/actors/system/default_devices.hpp"
 #include "troupe/actors/system/runtime.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/exact_convolutions.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 
 namespace troupe::examples {
@@ -24,8 +25,11 @@ auto readable_by(Read read) {
   };
 }
 
-/// Declares the flag for the precision of products on GPUs, which sets it.
+/// Declares the flags for the precision of products on GPUs and of convolutions on CPUs, which set it.
 inline void declare_precision(CLI::App& app) {
+  app.add_flag_callback(
+      "--exact-convolutions", [] { set_exact_convolutions(true); },
+      "compute all convolutions on CPUs directly, with smaller rounding errors");
   app.add_option_function<std::string>(
          "--precision", [](const std::string& text) { set_matmul_precision(parse_precision(text)); },
          "of products and convolutions on GPUs: float32 (default), tf32, bfloat16 or float16")

@@ -4,6 +4,7 @@
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/primitive_kernel.hpp"
+#include "troupe/ops/cpu/winograd.hpp"
 
 namespace troupe::cpu {
 
@@ -54,19 +55,19 @@ TROUPE_SIMD_CLONES void add_pixels(std::int64_t pixels, std::int64_t filters, co
     for (std::int64_t i = 0; i < filters; ++i) sums[i] += dy[pixel * filters + i];
 }
 
-/// The gradient of the weights by oneDNN, and the gradient of the bias in blocks of pixels: oneDNN adds up all pixels
-/// in one float.
-class ConvolutionOfManyPixels final : public Kernel {
+/// The gradient of the weights by another kernel, and the gradient of the bias in blocks of pixels: oneDNN adds up all
+/// pixels in one float.
+class WeightsAndBiasKernel final : public Kernel {
  public:
-  ConvolutionOfManyPixels(PrimitiveKernel primitive, std::int64_t pixels, std::int64_t filters)
-      : primitive_(std::move(primitive)),
+  WeightsAndBiasKernel(std::unique_ptr<Kernel> weights, std::int64_t pixels, std::int64_t filters)
+      : weights_(std::move(weights)),
         sums_(filters, pixels / kPixels + 1, BlockSums::kRowsOfBlock / kPixels),
         pixels_(pixels),
         filters_(filters) {}
 
-  std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
+  std::size_t scratch_bytes() const override { return weights_->scratch_bytes(); }
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
-    primitive_.run(context, inputs, outputs);
+    weights_->run(context, inputs, outputs);
     sums_.begin(mutable_floats(outputs[1]));
     for (std::int64_t at = 0; at < pixels_; at += kPixels)
       add_pixels(std::min(kPixels, pixels_ - at), filters_, floats(inputs[1]) + at * filters_, sums_.next_row());
@@ -76,7 +77,7 @@ class ConvolutionOfManyPixels final : public Kernel {
  private:
   static constexpr std::int64_t kPixels = 64;
 
-  PrimitiveKernel primitive_;
+  std::unique_ptr<Kernel> weights_;
   BlockSums sums_;
   std::int64_t pixels_, filters_;
 };
@@ -87,6 +88,8 @@ constexpr std::int64_t kFewPixels = std::int64_t{1} << 16;
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
+  const ConvolutionShapes shapes{call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape, call.attributes};
+  if (is_winograd(shapes)) return make_winograd(shapes);
   return primitive_kernel(call, [&] {
     const bool has_bias = call.inputs.size() == 3;
     const Convolution convolution(call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape, has_bias,
@@ -103,6 +106,8 @@ std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
+  const ConvolutionShapes shapes{call.outputs[0].shape, call.inputs[1].shape, call.inputs[0].shape, call.attributes};
+  if (is_winograd(shapes)) return make_winograd_grad_data(shapes);
   return primitive_kernel(call, [&] {
     const Convolution convolution(call.outputs[0].shape, call.inputs[1].shape, call.inputs[0].shape, false,
                                   call.attributes);
@@ -119,6 +124,12 @@ std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
   const bool has_bias = call.attributes.flag("bias");
   const auto& dy = call.inputs[1].shape;
   const auto pixels = dy.elements() / dy.back(0);
+  const ConvolutionShapes shapes{call.inputs[0].shape, call.outputs[0].shape, dy, call.attributes};
+  if (is_winograd(shapes)) {
+    auto weights = make_winograd_grad_weights(shapes);
+    if (!has_bias) return weights;
+    return std::make_unique<WeightsAndBiasKernel>(std::move(weights), pixels, dy.back(0));
+  }
   const bool sums_by_onednn = has_bias && pixels <= kFewPixels;
   const auto make = [&] {
     const Convolution convolution(call.inputs[0].shape, call.outputs[0].shape, call.inputs[1].shape, sums_by_onednn,
@@ -132,7 +143,9 @@ std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
     return kernel;
   };
   if (has_bias == sums_by_onednn) return primitive_kernel(call, make);
-  return onednn_kernel(call, [&] { return std::make_unique<ConvolutionOfManyPixels>(make(), pixels, dy.back(0)); });
+  return onednn_kernel(call, [&] {
+    return std::make_unique<WeightsAndBiasKernel>(std::make_unique<PrimitiveKernel>(make()), pixels, dy.back(0));
+  });
 }
 
 }  // namespace troupe::cpu

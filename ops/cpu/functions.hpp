@@ -132,7 +132,9 @@ struct GeluTanhPart {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
   // For |x| > 20 the factor is 0 or 1 in float32. x is limited to [-20, 20], because the square of a larger x might
   // overflow.
-  const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
+  // Two selections: of a nested one the compiler makes branches.
+  const float above = x < -20.0F ? -20.0F : x;
+  const float near = above > 20.0F ? 20.0F : above;
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));
   return {part, part * (1.0F - part) * kTwiceSqrt2OverPi * (1.0F + 3.0F * kCubic * square)};

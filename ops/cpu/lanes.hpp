@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -34,18 +36,29 @@ template <class F>
   return b > a || b != b ? b : a;
 }
 
-/// The largest of n numbers, or NaN if one of them is NaN. Minus infinity if n is 0.
+/// The position of a number in the order of floats, as an integer that compares as the number does: -0 comes just
+/// before +0, and every NaN has the last position. The maximum of integers takes one vector instruction; that of floats
+/// with NaN takes a branch.
+[[gnu::always_inline]] inline std::int32_t position_of(float x) {
+  const auto bits = std::bit_cast<std::int32_t>(x);
+  return x != x ? std::numeric_limits<std::int32_t>::max() : bits ^ ((bits >> 31) & 0x7FFFFFFF);
+}
+
+/// The number at a position; NaN at the last one.
+[[gnu::always_inline]] inline float value_at(std::int32_t position) {
+  if (position == std::numeric_limits<std::int32_t>::max()) return std::numeric_limits<float>::quiet_NaN();
+  return std::bit_cast<float>(position ^ ((position >> 31) & 0x7FFFFFFF));
+}
+
+/// The largest of n numbers, or NaN if one of them is NaN. Minus infinity if n is 0. Of zeros, +0 is the largest.
 [[gnu::always_inline]] inline float lane_max(std::int64_t n, const float* x) {
-  constexpr auto kLowest = -std::numeric_limits<float>::infinity();
-  float lanes[kLanes];
-  for (auto& lane : lanes) lane = kLowest;
+  std::int32_t lanes[kLanes];
+  for (auto& lane : lanes) lane = position_of(-std::numeric_limits<float>::infinity());
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = larger(lanes[lane], x[i + lane]);
-  float result = kLowest;
-  for (const auto lane : lanes) result = larger(result, lane);
-  for (; i < n; ++i) result = larger(result, x[i]);
-  return result;
+    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = std::max(lanes[lane], position_of(x[i + lane]));
+  for (int lane = 0; i < n; ++i, ++lane) lanes[lane] = std::max(lanes[lane], position_of(x[i]));
+  return value_at(*std::max_element(lanes, lanes + kLanes));
 }
 
 }  // namespace troupe::cpu

@@ -48,9 +48,12 @@ class StepProduct {
 
 /// Computes one row at one time step: the gates after their activations, the new cell and the new hidden state. The
 /// gates before their activations are `inputs` + `recurrent`, the terms from the input and from the old hidden state.
-/// `size` is the number of elements of a state; the input, forget, cell and output gates follow each other.
-TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const float* recurrent, const float* old_cell,
-                                 float* gates, float* cell, float* hidden) {
+/// `size` is the number of elements of a state; the input, forget, cell and output gates follow each other. No array
+/// overlaps another one: with so many arrays the compiler makes no test for overlaps, and without __restrict no vector
+/// instructions.
+TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* __restrict inputs, const float* __restrict recurrent,
+                                 const float* __restrict old_cell, float* __restrict gates, float* __restrict cell,
+                                 float* __restrict hidden) {
   for (std::int64_t i = 0; i < 2 * size; ++i) gates[i] = sigmoid_of(inputs[i] + recurrent[i]);
   for (std::int64_t i = 2 * size; i < 3 * size; ++i) gates[i] = tanh_of(inputs[i] + recurrent[i]);
   for (std::int64_t i = 3 * size; i < 4 * size; ++i) gates[i] = sigmoid_of(inputs[i] + recurrent[i]);
@@ -63,9 +66,12 @@ TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const f
 
 /// Computes the gradient of the gates before their activations, `dgates`, of one row at one time step. The gradient of
 /// the new hidden state is `dstate` + `dhidden`, the terms from the output of the op and from the next time step.
-/// `dcell` is the gradient of the new cell, and is replaced by the gradient of the old cell.
-TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, const float* dhidden, const float* gates,
-                                      const float* cell, const float* old_cell, float* dcell, float* dgates) {
+/// `dcell` is the gradient of the new cell, and is replaced by the gradient of the old cell. No array overlaps another
+/// one, as in step_row().
+TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* __restrict dstate,
+                                      const float* __restrict dhidden, const float* __restrict gates,
+                                      const float* __restrict cell, const float* __restrict old_cell,
+                                      float* __restrict dcell, float* __restrict dgates) {
   const float *in = gates, *forget = gates + size, *proposed = gates + 2 * size, *out = gates + 3 * size;
   for (std::int64_t i = 0; i < size; ++i) {
     const float dh = dstate[i] + dhidden[i];

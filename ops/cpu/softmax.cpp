@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 #include "troupe/ops/core/simd_clones.hpp"
@@ -21,10 +22,11 @@ SoftmaxForward::primitive_desc forward_description(const Layout& rows) {
   return choose<SoftmaxForward>(dnnl::prop_kind::forward_training, kAlgorithm, rows, rows, 1);
 }
 
+/// Counts in integers of 32 bits, as wide as the elements: of a sum of bools the compiler makes a branch per element.
 TROUPE_SIMD_CLONES bool has_nan(std::int64_t n, const float* x) {
-  bool found = false;
-  for (std::int64_t i = 0; i < n; ++i) found |= x[i] != x[i];
-  return found;
+  std::uint32_t found = 0;
+  for (std::int64_t i = 0; i < n; ++i) found |= x[i] != x[i] ? 1U : 0U;
+  return found != 0;
 }
 
 /// The softmax of oneDNN, which makes an element NaN if the element of the input is NaN or +inf, but the other elements

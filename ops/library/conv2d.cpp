@@ -18,8 +18,8 @@ std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t
   return (padded - kernel_size) / inputs.attributes.integer("stride") + 1;
 }
 
-// The shape rule of conv2d. Inputs: x, weights and optionally a bias. Attributes: stride, padding, groups, and relu:
-// true if a relu is applied last.
+// The shape rule of conv2d. Inputs: x, weights and optionally a bias. Attributes: stride, padding, groups, relu:
+// true if a relu is applied last, and, if the convolution must be computed directly, direct.
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
@@ -64,9 +64,10 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
   const bool has_bias = g.inputs.size() == 3;
   auto dy = g.dys[0];
   if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
-  const Attributes geometry{{"stride", g.attributes.integer("stride")},
-                            {"padding", g.attributes.integer("padding")},
-                            {"groups", g.attributes.integer("groups")}};
+  Attributes geometry{{"stride", g.attributes.integer("stride")},
+                      {"padding", g.attributes.integer("padding")},
+                      {"groups", g.attributes.integer("groups")}};
+  if (g.attributes.has("direct")) geometry = geometry.with("direct", true);
   auto dx = g.builder.apply_one(kConv2dGradData, {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
   auto dweights = g.builder.apply(kConv2dGradWeights, {g.inputs[0], dy},
                                   geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));
@@ -76,7 +77,9 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
 }
 
 Attributes attributes_of(Conv2dOptions options) {
-  return {{"stride", options.stride}, {"padding", options.padding}, {"groups", options.groups}, {"relu", false}};
+  const Attributes attributes{
+      {"stride", options.stride}, {"padding", options.padding}, {"groups", options.groups}, {"relu", false}};
+  return options.direct ? attributes.with("direct", true) : attributes;
 }
 
 /// The multiply-adds of a convolution: one for every element of y and every weight of the channel of the element. y may

@@ -11,6 +11,8 @@ struct Conv2dOptions {
   /// Number of groups. The channels of the images and of the result are split into this many equal parts, and part i of
   /// the result is computed from part i of the images only. One group per channel makes a depthwise convolution.
   std::int64_t groups = 1;
+  /// True: CPUs never compute the convolution by Winograd's algorithm; see set_exact_convolutions().
+  bool direct = false;
 };
 
 /// Cross-correlation of images x [B, H, W, C] (channels last) with weights [KH, KW, C / groups, O], where O is the

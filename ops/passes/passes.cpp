@@ -1,7 +1,9 @@
 #include "troupe/ops/passes/passes.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "troupe/ops/core/exact_convolutions.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
@@ -58,8 +60,20 @@ Graph without_all_reduce(const Graph& graph) {
   return changes.finish();
 }
 
+Graph direct_convolutions(const Graph& graph) {
+  NodeChanges changes(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    auto node = graph.nodes()[i];
+    if (!node.is(kConv2d)) continue;
+    node.attributes = node.attributes.with("direct", true);
+    changes.replace(i, std::move(node));
+  }
+  return changes.finish();
+}
+
 Graph optimize_forward(const Graph& graph) {
-  return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
+  const auto fused = fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
+  return exact_convolutions() ? direct_convolutions(fused) : fused;
 }
 
 Graph optimize_for_host(const Graph& graph) {

@@ -24,8 +24,11 @@ Graph fuse_bias_and_activation(const Graph& graph);
 /// batch_norm, if nothing else reads the values between these nodes. The addition or the relu may be missing.
 Graph fuse_batch_norm(const Graph& graph);
 
+/// Makes all convolutions, and the gradients that are added later, direct; see Conv2dOptions::direct.
+Graph direct_convolutions(const Graph& graph);
+
 /// Optimizes a forward graph before its gradient is added: eliminates dead code, then applies fuse_pool_and_relu,
-/// fuse_bias_and_activation and fuse_batch_norm.
+/// fuse_bias_and_activation and fuse_batch_norm, and direct_convolutions if exact_convolutions() is set.
 Graph optimize_forward(const Graph& graph);
 
 /// Merges updates of one op with the same attributes, learning rate and other shared inputs into one op that updates

@@ -168,6 +168,11 @@ std::vector<OpCase> conv_cases() {
     cases.push_back(group_case(16, {5, 5, 16, 3, 3, 16, 1, 1}, bias));  // depthwise
     cases.push_back(group_case(3, {4, 5, 3, 3, 3, 6, 1, 1}, bias));     // depthwise, two results each
   }
+  // By Winograd's algorithm.
+  for (const auto& shape :
+       {ConvShape{9, 7, 16, 3, 3, 32, 1, 1}, ConvShape{8, 10, 48, 3, 3, 16, 1, 0}, ConvShape{7, 6, 32, 3, 3, 48, 1, 2}})
+    for (const bool bias : {false, true}) cases.push_back(conv_case(shape, bias));
+  cases.push_back(conv_relu_case({7, 9, 16, 3, 3, 16, 1, 1}, true));
   cases.push_back(conv_relu_case({4, 5, 3, 3, 3, 16, 1, 1}, true));
   cases.back().name = "conv2d, add and relu in one";
   cases.back().build = [](const Values& x) {
