@@ -78,7 +78,7 @@ TEST_CASE("a socket is bound again while its events have no place") {
   const Crowd crowd(socket);
   CHECK(crowd.fills_events());
   monitor.read_while([&] { socket.bind(kAnyPort); });
-  // Those that were read meanwhile, and later ones.
+  // The count includes the events that the other thread has read.
   std::size_t events = 0;
   CHECK(eventually([&] {
     while (monitor.next()) ++events;
