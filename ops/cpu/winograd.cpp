@@ -74,14 +74,13 @@ struct PassMemory {
       : inputs(planes(passes.inputs.channels, scratch)), outputs(planes(passes.outputs.channels, scratch)) {}
 
   static Planes planes(std::int64_t channels, Scratch& scratch) {
-    return {scratch.take(kPlanes * Passes::plane(channels)), Passes::plane(channels)};
+    return {scratch.take(kPlanes * Passes::plane(channels)), Passes::plane(channels), kTilesOfPass * kBlock};
   }
 };
 
 /// Sets `flipped` [3, 3, O, C] to weights [3, 3, C, O] whose taps are in reverse order.
 void flip(const float* weights, std::int64_t channels, std::int64_t filters, float* flipped) {
   // In blocks, so that the cache keeps the weights that one filter after the other reads.
-  constexpr std::int64_t kBlock = 16;
   for (std::int64_t tap = 0; tap < kTaps; ++tap)
     for (std::int64_t first = 0; first < channels; first += kBlock)
       for (std::int64_t j = 0; j < filters; ++j)

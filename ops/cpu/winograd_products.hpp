@@ -18,7 +18,7 @@ bool has_registers(ProductRegisters registers);
 /// The widest registers that the processor has.
 ProductRegisters widest_registers();
 
-/// The number of rows that the products compute at one time. The sums have a multiple of this number of rows.
+/// The products compute sums in multiples of this number of rows.
 inline constexpr std::int64_t kRowsOfProduct = 8;
 
 /// sums [tiles, filters] = inputs [tiles, channels] * weights [channels, filters] in every plane. `tiles` is a multiple

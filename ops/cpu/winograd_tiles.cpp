@@ -9,8 +9,6 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The number of channels that are transformed at one time.
-constexpr std::int64_t kWidth = 16;
 /// The width and height of a transformed tile.
 constexpr int kSpan = 6;
 /// The number of tiles between the one that is transformed and the one that the processor is asked to load.
@@ -111,12 +109,12 @@ template <int size>
   };
   if (is_row(0) && is_row(size - 1) && is_column(0) && is_column(size - 1))
     return {pixel_at(0, 0), images.width * images.channels, images.channels};
-  static constexpr float kZeros[kWidth] = {};
+  static constexpr float kZeros[kBlock] = {};
   for (std::int64_t row = 0; row < size; ++row)
     for (std::int64_t column = 0; column < size; ++column)
-      vector_at(edge + (row * size + column) * kWidth) =
+      vector_at(edge + (row * size + column) * kBlock) =
           vector_at(is_row(row) && is_column(column) ? pixel_at(row, column) : kZeros);
-  return {edge, size * kWidth, kWidth};
+  return {edge, size * kBlock, kBlock};
 }
 
 /// Asks the processor to load the pixels of a tile from a channel on, as far as they lie in the image.
@@ -139,19 +137,25 @@ template <int size>
     for (int j = 0; j < size; ++j) d[i * kSpan + j] = vector_at(pixels.first + i * pixels.row + j * pixels.column);
 }
 
-[[gnu::always_inline]] inline void store(const Planes& planes, std::int64_t at, const Vector16* d) {
+/// Stores the elements in planes that are `stride` floats apart.
+[[gnu::always_inline]] inline void store(float* planes, std::int64_t stride, const Vector16* d) {
 #pragma GCC unroll 36
-  for (int plane = 0; plane < kPlanes; ++plane) vector_at(planes.data + plane * planes.stride + at) = d[plane];
+  for (int plane = 0; plane < kPlanes; ++plane) vector_at(planes + plane * stride) = d[plane];
+}
+
+/// The place of row `tile` in the block of a channel, in the first plane.
+[[gnu::always_inline]] inline float* place_of(const Planes& planes, std::int64_t tile, std::int64_t channel) {
+  return planes.data + channel / kBlock * planes.block + tile * kBlock;
 }
 
 }  // namespace
 
 TROUPE_SIMD_CLONES void transform_inputs(const TiledImages& images, const float* x, std::int64_t tile,
                                          std::int64_t count, const Planes& planes) {
-  float edge[kPlanes * kWidth];
+  float edge[kPlanes * kBlock];
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = position_of(images, tile + i), next = position_of(images, tile + std::min(i + kAhead, count - 1));
-    for (std::int64_t channel = 0; channel < images.channels; channel += kWidth) {
+    for (std::int64_t channel = 0; channel < images.channels; channel += kBlock) {
       prefetch<kSpan>(images, x, next, channel);
       Vector16 d[kPlanes];
       load<kSpan>(pixels_at<kSpan>(images, x, at, channel, edge), d);
@@ -159,17 +163,17 @@ TROUPE_SIMD_CLONES void transform_inputs(const TiledImages& images, const float*
       for (int row = 0; row < kSpan; ++row) transform_input(d + row * kSpan, 1);
 #pragma GCC unroll 36
       for (int column = 0; column < kSpan; ++column) transform_input(d + column, kSpan);
-      store(planes, i * images.channels + channel, d);
+      store(place_of(planes, i, channel), planes.stride, d);
     }
   }
 }
 
 TROUPE_SIMD_CLONES void transform_output_grads(const TiledImages& images, const float* dy, std::int64_t tile,
                                                std::int64_t count, const Planes& planes) {
-  float edge[kPlanes * kWidth];
+  float edge[kPlanes * kBlock];
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = position_of(images, tile + i), next = position_of(images, tile + std::min(i + kAhead, count - 1));
-    for (std::int64_t channel = 0; channel < images.channels; channel += kWidth) {
+    for (std::int64_t channel = 0; channel < images.channels; channel += kBlock) {
       prefetch<kTile>(images, dy, next, channel);
       Vector16 d[kPlanes];
       load<kTile>(pixels_at<kTile>(images, dy, at, channel, edge), d);
@@ -177,7 +181,7 @@ TROUPE_SIMD_CLONES void transform_output_grads(const TiledImages& images, const 
       for (int row = 0; row < kTile; ++row) transform_output_grad(d + row * kSpan, 1);
 #pragma GCC unroll 36
       for (int column = 0; column < kSpan; ++column) transform_output_grad(d + column, kSpan);
-      store(planes, i * images.channels + channel, d);
+      store(place_of(planes, i, channel), planes.stride, d);
     }
   }
 }
@@ -187,11 +191,11 @@ TROUPE_SIMD_CLONES void transform_to_outputs(const TiledImages& images, const Pl
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = position_of(images, tile + i);
     const auto rows = std::min(kTile, images.height - at.row), columns = std::min(kTile, images.width - at.column);
-    for (std::int64_t channel = 0; channel < images.channels; channel += kWidth) {
+    for (std::int64_t channel = 0; channel < images.channels; channel += kBlock) {
       Vector16 m[kPlanes], d[kPlanes];
 #pragma GCC unroll 36
       for (int plane = 0; plane < kPlanes; ++plane)
-        m[plane] = vector_at(planes.data + plane * planes.stride + i * images.channels + channel);
+        m[plane] = vector_at(place_of(planes, i, channel) + plane * planes.stride);
 #pragma GCC unroll 36
       for (int row = 0; row < kSpan; ++row) transform_output(m + row * kSpan, d + row * kSpan, 1);
 #pragma GCC unroll 36
@@ -211,7 +215,7 @@ TROUPE_SIMD_CLONES void transform_to_outputs(const TiledImages& images, const Pl
 }
 
 TROUPE_SIMD_CLONES void transform_filters(std::int64_t channels, std::int64_t filters, const float* w, float* planes) {
-  for (std::int64_t at = 0; at < channels * filters; at += kWidth) {
+  for (std::int64_t at = 0; at < channels * filters; at += kBlock) {
     Vector16 g[kPlanes];
 #pragma GCC unroll 36
     for (int row = 0; row < 3; ++row) {
@@ -222,13 +226,13 @@ TROUPE_SIMD_CLONES void transform_filters(std::int64_t channels, std::int64_t fi
     }
 #pragma GCC unroll 36
     for (int column = 0; column < kSpan; ++column) transform_filter(g + column, kSpan);
-    store({planes, channels * filters}, at, g);
+    store(planes + at, channels * filters, g);
   }
 }
 
 TROUPE_SIMD_CLONES void transform_to_filter_grads(std::int64_t channels, std::int64_t filters, const float* planes,
                                                   float* dw) {
-  for (std::int64_t at = 0; at < channels * filters; at += kWidth) {
+  for (std::int64_t at = 0; at < channels * filters; at += kBlock) {
     Vector16 u[kPlanes], g[kPlanes];
 #pragma GCC unroll 36
     for (int plane = 0; plane < kPlanes; ++plane) u[plane] = vector_at(planes + plane * channels * filters + at);

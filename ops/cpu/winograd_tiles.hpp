@@ -25,13 +25,17 @@ struct TiledImages {
   std::int64_t first = 0;
 };
 
-/// 36 matrices [tiles, channels] in memory, `stride` floats apart.
+/// The number of channels that are transformed at one time, and that lie together in memory.
+inline constexpr std::int64_t kBlock = 16;
+
+/// 36 matrices [channels / 16, tiles, 16] in memory, `stride` floats apart. The blocks of 16 channels are `block`
+/// floats apart, so that the distances within a block are known to the compiler.
 struct Planes {
   float* data;
-  std::int64_t stride;
+  std::int64_t stride, block;
 };
 
-// The functions transform `count` tiles from number `tile` on to or from the first rows of the planes. Pixels outside
+// The functions transform `count` tiles from number `tile` on to or from the first rows of the blocks. Pixels outside
 // of the images are zero, or are not written.
 
 /// Transforms 6x6 input pixels, B^T d B.

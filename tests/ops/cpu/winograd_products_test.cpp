@@ -19,8 +19,16 @@ Floats random_floats(std::int64_t count, std::uint64_t seed) {
   return floats;
 }
 
-cpu::Planes planes_of(Floats& floats) {
-  return {floats.data(), static_cast<std::int64_t>(floats.size()) / cpu::kPlanes};
+cpu::Planes planes_of(Floats& floats, std::int64_t tiles) {
+  return {floats.data(), static_cast<std::int64_t>(floats.size()) / cpu::kPlanes, tiles * cpu::kBlock};
+}
+
+/// The place of a tile and channel in planes of `tiles` tiles of `channels` channels.
+std::size_t place_of(std::int64_t plane, std::int64_t tile, std::int64_t channel, std::int64_t tiles,
+                     std::int64_t channels) {
+  const auto block = channel / cpu::kBlock;
+  return static_cast<std::size_t>(plane * tiles * channels + (block * tiles + tile) * cpu::kBlock +
+                                  channel % cpu::kBlock);
 }
 
 std::vector<cpu::ProductRegisters> available() {
@@ -34,23 +42,24 @@ std::vector<cpu::ProductRegisters> available() {
 }  // namespace
 
 TEST_CASE("products with weights add each term by a fused multiply-add, in order, in all registers") {
-  constexpr std::int64_t kTiles = 16, kChannels = 48;
+  constexpr std::int64_t kTiles = 24, kChannels = 48;
   for (const std::int64_t filters : {16, 32, 48}) {
     auto inputs = random_floats(cpu::kPlanes * kTiles * kChannels, 1);
     const auto weights = random_floats(cpu::kPlanes * kChannels * filters, 2);
     Floats exact(static_cast<std::size_t>(cpu::kPlanes * kTiles * filters));
     for (std::int64_t row = 0; row < cpu::kPlanes * kTiles; ++row)
       for (std::int64_t i = 0; i < filters; ++i) {
-        auto& sum = exact[static_cast<std::size_t>(row * filters + i)];
+        const auto plane = row / kTiles, tile = row % kTiles;
+        auto& sum = exact[place_of(plane, tile, i, kTiles, filters)];
         for (std::int64_t c = 0; c < kChannels; ++c)
-          sum = std::fma(inputs[static_cast<std::size_t>(row * kChannels + c)],
-                         weights[static_cast<std::size_t>((row / kTiles * kChannels + c) * filters + i)], sum);
+          sum = std::fma(inputs[place_of(plane, tile, c, kTiles, kChannels)],
+                         weights[static_cast<std::size_t>((plane * kChannels + c) * filters + i)], sum);
       }
     for (const auto registers : available()) {
       auto sums = random_floats(cpu::kPlanes * kTiles * filters, 3);
-      cpu::multiply_by_weights(kTiles, kChannels, filters, planes_of(inputs), weights.data(), planes_of(sums),
-                               registers);
-      CHECK(sums == exact);
+      cpu::multiply_by_weights(kTiles, kChannels, filters, planes_of(inputs, kTiles), weights.data(),
+                               planes_of(sums, kTiles), registers);
+      CHECK(std::ranges::equal(sums, exact));
     }
   }
 }
@@ -65,14 +74,15 @@ TEST_CASE("products over tiles add each term by a fused multiply-add, in order, 
       for (std::int64_t i = 0; i < filters; ++i) {
         auto& sum = exact[static_cast<std::size_t>(row * filters + i)];
         const auto plane = row / kChannels, channel = row % kChannels;
-        for (std::int64_t tile = plane * kTiles; tile < (plane + 1) * kTiles; ++tile)
-          sum = std::fma(inputs[static_cast<std::size_t>(tile * kChannels + channel)],
-                         grads[static_cast<std::size_t>(tile * filters + i)], sum);
+        for (std::int64_t tile = 0; tile < kTiles; ++tile)
+          sum = std::fma(inputs[place_of(plane, tile, channel, kTiles, kChannels)],
+                         grads[place_of(plane, tile, i, kTiles, filters)], sum);
       }
     for (const auto registers : available()) {
       auto sums = random_floats(cpu::kPlanes * kChannels * filters, 3);
-      cpu::multiply_over_tiles(kTiles, kChannels, filters, planes_of(inputs), planes_of(grads), sums.data(), registers);
-      CHECK(sums == exact);
+      cpu::multiply_over_tiles(kTiles, kChannels, filters, planes_of(inputs, kTiles), planes_of(grads, kTiles),
+                               sums.data(), registers);
+      CHECK(std::ranges::equal(sums, exact));
     }
   }
 }
