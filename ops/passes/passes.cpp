@@ -77,7 +77,7 @@ Graph optimize_forward(const Graph& graph) {
 }
 
 Graph optimize_for_host(const Graph& graph) {
-  return fuse_magnitudes(graph);
+  return fuse_magnitudes(multiply_tables(graph));
 }
 
 // fuse_relu_products comes before fuse_backward_epilogues. If a gradient is fused with a product, the sum of that

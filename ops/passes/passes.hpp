@@ -74,7 +74,13 @@ Graph compute_in(const Graph& graph, DType dtype);
 /// product_and_magnitude in ops/fused/products.cpp. All other values keep their bits.
 Graph fuse_magnitudes(const Graph& graph);
 
-/// Optimizes a whole graph for the host: applies fuse_magnitudes.
+/// Multiplies tables instead of the rows that are gathered from them, where a sample has at least as many indices as
+/// the table has rows: gather(table, i) * w becomes gather(table * w, i). The gradients of the table and of w are then
+/// products of sums by index, which have as many rows as the table. The sums have another order, so their last bits
+/// change. A table with an infinite element or a NaN, even in a row that no index names, gives gradients of w with NaN.
+Graph multiply_tables(const Graph& graph);
+
+/// Optimizes a whole graph for the host: applies multiply_tables and fuse_magnitudes.
 Graph optimize_for_host(const Graph& graph);
 
 /// Optimizes a whole graph for a device on which every kernel launch has a cost. With a 16-bit `compute` dtype it

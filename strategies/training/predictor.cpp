@@ -6,6 +6,7 @@
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/model_names.hpp"
 #include "troupe/strategies/training/model_parameters.hpp"
@@ -49,10 +50,17 @@ Tensor kept(const Tensor& result) {
   return result.host_accessible() ? result.host_copy() : result.copy_to_host();
 }
 
+/// The graph of the predictions on a device. On the host it is the one that Trainer::predict() runs, so that both give
+/// the same bits.
+Graph graph_for(const Trainer& trainer, const std::vector<Field>& fields, const Device& device) {
+  const auto graph = prediction_graph(trainer.spec(), fields);
+  return is_host(device) ? optimize_for_host(graph) : graph;
+}
+
 }  // namespace
 
 Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, PredictorOptions options)
-    : graph_(prediction_graph(trainer.spec(), fields)),
+    : graph_(graph_for(trainer, fields, trainer.strategy().places().front().device)),
       device_(trainer.strategy().places().front().device),
       read_(fields_of(graph_)),
       reads_batch_info_(graph_.sources(kInput).size() > read_.size()),

@@ -10,6 +10,7 @@
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/sequence.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/tests/catch.hpp"
@@ -76,6 +77,20 @@ TEST_CASE("a predictor gives the bits of Trainer::predict, and follows the train
       trainer.fit(data.batch(8));
     }
   }
+}
+
+TEST_CASE("a predictor of characters gives the bits of Trainer::predict") {
+  constexpr std::int64_t kTimes = 12, kCharacters = 10, kRows = 7;
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, Sequential{Embedding{kCharacters, 16}, Lstm{.units = 20}, Dense{kCharacters}},
+                  Sgd{.lr = 0.1}, SoftmaxCrossEntropy{});
+  Tensor characters(Shape{kRows, kTimes}, DType::int32);
+  for (std::int64_t i = 0; i < characters.elements(); ++i)
+    characters.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i * i % kCharacters);
+  const auto data = Dataset::from_arrays({{"characters", characters}}).batch(kRows);
+  Predictor predictor(trainer, data.fields());
+  CHECK(equal_bits(predictor.predict(rows_of(data, kRows)), trainer.predict(data)));
 }
 
 TEST_CASE("a predictor sees values that are set, and its results are the caller's") {
