@@ -8,6 +8,7 @@ using Listener = Catch::TestEventListenerBase;
 #endif
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "troupe/tests/skip.hpp"
 
@@ -43,6 +44,8 @@ void skip(const std::string& reason) {
 
 int main(int count, char** arguments) {
   constexpr int kAllSkipped = 4;
+  // Tests leave no copies of their files in the user's folder.
+  setenv("TROUPE_DATA_CACHE", "off", 0);
   const int failed = Catch::Session().run(count, arguments);
   if (skipped_cases > 0) std::printf("%d of %d test cases were skipped\n", skipped_cases, cases);
   return failed == 0 && skipped_cases > 0 && skipped_cases == cases ? kAllSkipped : failed;

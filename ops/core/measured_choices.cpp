@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
+#include "troupe/ops/core/cache_folder.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -51,12 +51,6 @@ class FileLock {
  private:
   int descriptor_ = -1;
 };
-
-/// The value of an environment variable; empty if it is not set.
-std::string variable(const char* name) {
-  const auto* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 }  // namespace
 
@@ -150,16 +144,14 @@ std::size_t MeasuredChoices::measured() const {
 }
 
 ChoiceRule default_choice_rule() {
-  return variable("TROUPE_CUDA_CHOICES") == "first" ? ChoiceRule::first : ChoiceRule::fastest;
+  return environment_variable("TROUPE_CUDA_CHOICES") == "first" ? ChoiceRule::first : ChoiceRule::fastest;
 }
 
 std::filesystem::path default_choices_file() {
   if (default_choice_rule() == ChoiceRule::first) return {};
-  if (const auto given = variable("TROUPE_CUDA_CHOICES"); !given.empty()) return given;
-  if (const auto cache = variable("XDG_CACHE_HOME"); !cache.empty())
-    return std::filesystem::path(cache) / "troupe" / "cuda_choices";
-  const auto home = variable("HOME");
-  return home.empty() ? std::filesystem::path() : std::filesystem::path(home) / ".cache" / "troupe" / "cuda_choices";
+  if (const auto given = environment_variable("TROUPE_CUDA_CHOICES"); !given.empty()) return given;
+  const auto folder = cache_folder();
+  return folder.empty() ? std::filesystem::path() : folder / "cuda_choices";
 }
 
 }  // namespace troupe

@@ -27,14 +27,16 @@ void expect_writable_file(std::string_view place, const std::filesystem::path& p
     throw Error(place, "'" + path.string() + "' cannot be written: its folder does not exist");
 }
 
-void replace_file(std::string_view place, const std::filesystem::path& path, std::span<const std::byte> bytes) {
+void replace_file(std::string_view place, const std::filesystem::path& path,
+                  std::span<const std::span<const std::byte>> parts) {
   std::error_code error;
   const auto target = std::filesystem::exists(path, error) ? std::filesystem::canonical(path, error) : path;
   const bool is_replaced = !std::filesystem::exists(target, error) || std::filesystem::is_regular_file(target, error);
   const auto written = is_replaced ? std::filesystem::path(target.string() + "." + std::to_string(getpid())) : target;
   {
     std::ofstream out(written, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    for (const auto& part : parts)
+      out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
     if (!out.flush()) error = std::make_error_code(std::errc::io_error);
   }
   if (!error && is_replaced) std::filesystem::rename(written, target, error);

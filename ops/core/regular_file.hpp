@@ -17,9 +17,13 @@ std::ifstream open_regular_file(std::string_view place, const std::filesystem::p
 /// exist. A program checks this before the work whose results go to the file.
 void expect_writable_file(std::string_view place, const std::filesystem::path& path);
 
-/// Writes the bytes to a new file in the same folder, which then takes the place of the file at `path` in one step: no
-/// other process reads an incomplete file. Writes to `path` itself if that is no regular file, such as a device. Throws
-/// Error that names the file if it cannot be written; an old file stays then.
-void replace_file(std::string_view place, const std::filesystem::path& path, std::span<const std::byte> bytes);
+/// Writes the parts, one after the other, to a new file in the same folder, which then takes the place of the file at
+/// `path` in one step: no other process reads an incomplete file. Writes to `path` itself if that is no regular file,
+/// such as a device. Throws Error that names the file if it cannot be written; an old file stays then.
+void replace_file(std::string_view place, const std::filesystem::path& path,
+                  std::span<const std::span<const std::byte>> parts);
+inline void replace_file(std::string_view place, const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  replace_file(place, path, std::span(&bytes, 1));
+}
 
 }  // namespace troupe

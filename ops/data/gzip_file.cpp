@@ -105,6 +105,18 @@ std::size_t GzipFile::inflate_some(unsigned char* to, std::size_t bytes) {
   return 0;
 }
 
+bool GzipFile::compressed() const {
+  return source_->compressed;
+}
+
+std::size_t GzipFile::most_bytes() const {
+  constexpr std::size_t kMostOfOne = 1032;
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(path_, unknown);
+  if (unknown) refuse("cannot be read");
+  return bytes * (source_->compressed ? kMostOfOne : 1);
+}
+
 std::size_t GzipFile::read(void* to, std::size_t bytes) {
   auto* target = static_cast<unsigned char*>(to);
   std::size_t count = 0;

@@ -23,6 +23,10 @@ class GzipFile {
   GzipFile(const GzipFile&) = delete;
   GzipFile& operator=(const GzipFile&) = delete;
 
+  bool compressed() const;
+  /// A number of bytes that the rest of the file does not exceed: deflate makes at most 1,032 bytes of one. Source: the
+  /// documentation of zlib.
+  std::size_t most_bytes() const;
   /// Reads up to `bytes` bytes into `to` and returns their number, which is below `bytes` only at the end of the file.
   std::size_t read(void* to, std::size_t bytes);
   /// Returns the rest of the file, but not more than `limit` bytes. Allocates memory as the bytes are read, so a large

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/data/decoded_files.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
 
 namespace troupe {
@@ -31,19 +33,26 @@ Shape read_header(GzipFile& file, std::size_t rank) {
 Tensor read_bytes(GzipFile& file, std::size_t rank) {
   const auto shape = read_header(file, rank);
   const auto claimed = file.claimed_elements(shape);
-  const auto bytes = file.read_all(claimed + 1);
-  if (bytes.size() < claimed)
-    file.refuse("is truncated: its header claims " + to_string(shape) + ", but only " + std::to_string(bytes.size()) +
+  const auto too_few = [&](std::size_t bytes) {
+    file.refuse("is truncated: its header claims " + to_string(shape) + ", but only " + std::to_string(bytes) +
                 " bytes follow");
-  if (bytes.size() > claimed) file.refuse("is longer than its header " + to_string(shape) + " says");
-  return Tensor::from(shape, std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+  };
+  if (claimed > file.most_bytes()) too_few(file.read_all(claimed).size());
+  Tensor tensor(cpu_memory(claimed, Allocator::Contents::any), shape, DType::uint8);
+  const auto bytes = file.read(tensor.mutable_raw(), claimed);
+  if (bytes < claimed) too_few(bytes);
+  std::uint8_t more = 0;
+  if (file.read(&more, 1) == 1) file.refuse("is longer than its header " + to_string(shape) + " says");
+  return tensor;
 }
 
 }  // namespace
 
 Tensor read_idx(const std::filesystem::path& path, std::size_t rank) {
   GzipFile file("idx", path);
-  return file.within_memory([&] { return read_bytes(file, rank); });
+  const auto decode = [&] { return file.within_memory([&] { return read_bytes(file, rank); }); };
+  if (!file.compressed()) return decode();
+  return DecodedFiles(decoded_files_folder()).get(path, "idx " + std::to_string(rank), decode);
 }
 
 }  // namespace troupe
