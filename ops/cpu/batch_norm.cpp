@@ -107,15 +107,6 @@ TROUPE_SIMD_CLONES void add_squares(std::int64_t n, std::int64_t runs, const flo
   });
 }
 
-TROUPE_SIMD_CLONES void add_products(std::int64_t n, std::int64_t runs, const float* __restrict dy,
-                                     const float* __restrict x, const float* __restrict mean, float* __restrict sums,
-                                     float* __restrict products) {
-  add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
-    sum += dy[begin + i];
-    product += dy[begin + i] * (x[begin + i] - mean[i]);
-  });
-}
-
 /// The numbers by which elements are normalized: y = (x - mean) * factor + shift, repeated like the channels. The mean
 /// is subtracted first: x * factor - mean * factor would round away the digits in which x differs from a large mean.
 struct Normalization {
@@ -123,13 +114,17 @@ struct Normalization {
   bool relu;
 };
 
+[[gnu::always_inline]] inline float normalized(const Normalization& by, std::int64_t i, float x) {
+  return (x - by.mean[i]) * by.factor[i] + by.shift[i];
+}
+
 /// Normalizes n elements, and adds `residual` unless it is null.
 [[gnu::always_inline]] inline void normalize_run(std::int64_t n, const Normalization& by, const float* x,
                                                  const float* residual, float* y) {
   if (residual != nullptr)
-    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - by.mean[i]) * by.factor[i] + by.shift[i] + residual[i];
+    for (std::int64_t i = 0; i < n; ++i) y[i] = normalized(by, i, x[i]) + residual[i];
   else
-    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - by.mean[i]) * by.factor[i] + by.shift[i];
+    for (std::int64_t i = 0; i < n; ++i) y[i] = normalized(by, i, x[i]);
   if (by.relu)
     for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] < 0.0F ? 0.0F : y[i];
 }
@@ -157,22 +152,92 @@ TROUPE_SIMD_CLONES void normalize_runs(std::int64_t n, std::int64_t runs, const 
   }
 }
 
-TROUPE_SIMD_CLONES void input_grad(std::int64_t n, const float* dy, const float* x, const float* mean,
-                                   const float* factor, const float* along, const float* shift, float* dx) {
-  for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * factor[i] - (x[i] - mean[i]) * along[i] - shift[i];
+TROUPE_SIMD_CLONES void add_products(std::int64_t n, std::int64_t runs, const float* __restrict dy,
+                                     const float* __restrict x, const float* __restrict mean, float* __restrict sums,
+                                     float* __restrict products) {
+  add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
+    sum += dy[begin + i];
+    product += dy[begin + i] * (x[begin + i] - mean[i]);
+  });
 }
 
-/// Splits all elements into runs of pixels_together() pixels and calls visit(n, at) for each: a run of n elements
-/// begins at element `at`. The last run may be shorter.
-template <class Visit>
-void for_each_run(std::int64_t elements, std::int64_t channels, Visit visit) {
-  const auto width = channels * pixels_together(channels);
-  for (std::int64_t at = 0; at < elements; at += width) visit(std::min(width, elements - at), at);
+/// The same where dy is the gradient of a relu of the normalized elements: only where they are above 0 it counts.
+TROUPE_SIMD_CLONES void add_relu_products(std::int64_t n, std::int64_t runs, const float* __restrict dy,
+                                          const float* __restrict x, const Normalization& by, float* __restrict sums,
+                                          float* __restrict products) {
+  const Normalization of = by;
+  add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
+    const float dz = normalized(of, i, x[begin + i]) > 0.0F ? dy[begin + i] : 0.0F;
+    sum += dz;
+    product += dz * (x[begin + i] - of.mean[i]);
+  });
+}
+
+/// The same where dy is the gradient of a relu with the result y. Stores the gradient dz before the relu.
+TROUPE_SIMD_CLONES void add_kept_products(std::int64_t n, std::int64_t runs, const float* __restrict dy,
+                                          const float* __restrict x, const float* __restrict mean,
+                                          const float* __restrict y, float* __restrict dz, float* __restrict sums,
+                                          float* __restrict products) {
+  add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
+    const float d = y[begin + i] > 0.0F ? dy[begin + i] : 0.0F;
+    dz[begin + i] = d;
+    sum += d;
+    product += d * (x[begin + i] - mean[i]);
+  });
+}
+
+/// The numbers by which the gradient of elements x is computed: dx = dy * factor - (x - mean) * along - shift, repeated
+/// like the channels.
+struct InputGradient {
+  const float *factor, *along, *shift;
+};
+
+/// Computes the gradients of `runs` runs of n elements. Behind a relu dy counts only where the normalized elements are
+/// above 0.
+TROUPE_SIMD_CLONES void input_grad(std::int64_t n, std::int64_t runs, const InputGradient& by,
+                                   const Normalization& norm, const float* __restrict dy, const float* __restrict x,
+                                   float* __restrict dx) {
+  for (std::int64_t at = 0; at < n * runs; at += n)
+    if (norm.relu)
+      for (std::int64_t i = 0; i < n; ++i) {
+        const float dz = normalized(norm, i, x[at + i]) > 0.0F ? dy[at + i] : 0.0F;
+        dx[at + i] = dz * by.factor[i] - (x[at + i] - norm.mean[i]) * by.along[i] - by.shift[i];
+      }
+    else
+      for (std::int64_t i = 0; i < n; ++i)
+        dx[at + i] = dy[at + i] * by.factor[i] - (x[at + i] - norm.mean[i]) * by.along[i] - by.shift[i];
 }
 
 float inverse_deviation(float variance, float epsilon) {
   return 1.0F / std::sqrt(variance + epsilon);
 }
+
+/// The numbers of a Normalization for a call. The object keeps its memory between runs.
+class RepeatedNormalization {
+ public:
+  RepeatedNormalization(const OpCall& call, std::int64_t channels)
+      : means_(channels),
+        factors_(channels),
+        shifts_(channels),
+        epsilon_(float_attribute(call, "epsilon")),
+        relu_(call.attributes.flag("relu")) {}
+
+  bool relu() const { return relu_; }
+  /// The numbers for these means, variances, scales and shifts of the channels, valid until the next fill(). Null
+  /// scales count as 1, null shifts as 0.
+  Normalization fill(const float* mean, const float* variance, const float* scale, const float* shift) {
+    const auto factor_of = [&](auto c) {
+      return inverse_deviation(variance[c], epsilon_) * (scale != nullptr ? scale[c] : 1.0F);
+    };
+    return {means_.fill(mean), factors_.fill(factor_of),
+            shifts_.fill([&](auto c) { return shift != nullptr ? shift[c] : 0.0F; }), relu_};
+  }
+
+ private:
+  Repeated means_, factors_, shifts_;
+  float epsilon_;
+  bool relu_;
+};
 
 /// Computes means[channels], the mean of up to 16 pixels at equal distances, as a center near the mean of all pixels.
 void mean_of_sample(std::int64_t pixels, std::int64_t channels, const float* x, float* means) {
@@ -234,14 +299,9 @@ std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
-  return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),
-                          shifts = Repeated(channels), epsilon = float_attribute(call, "epsilon"),
-                          relu = call.attributes.flag("relu")](Inputs in, Outputs out) mutable {
-    const auto *variance = floats(in[2]), *scale = floats(in[3]);
-    const auto *mean = means.fill(floats(in[1])), *shift = shifts.fill(floats(in[4]));
-    const auto* factor = factors.fill([&](auto c) { return inverse_deviation(variance[c], epsilon) * scale[c]; });
+  return function_kernel([channels, numbers = RepeatedNormalization(call, channels)](Inputs in, Outputs out) mutable {
+    const auto by = numbers.fill(floats(in[1]), floats(in[2]), floats(in[3]), floats(in[4]));
     const auto* residual = in.size() == 7 ? floats(in[6]) : nullptr;
-    const Normalization by{mean, factor, shift, relu};
     const auto width = channels * pixels_together(channels), whole = in[0].elements() / width * width;
     normalize_runs(width, whole / width, by, floats(in[0]), residual, mutable_floats(out[0]));
     normalize_run(in[0].elements() - whole, by, floats(in[0]) + whole, residual != nullptr ? residual + whole : nullptr,
@@ -251,14 +311,23 @@ std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
-  return function_kernel([channels, means = Repeated(channels), totals = ChannelSums(channels),
+  return function_kernel([channels, numbers = RepeatedNormalization(call, channels), totals = ChannelSums(channels),
                           epsilon = float_attribute(call, "epsilon")](Inputs in, Outputs out) mutable {
-    const auto* mean = means.fill(floats(in[2]));
+    const bool again = in.size() == 6;
+    const auto by =
+        numbers.fill(floats(in[2]), floats(in[3]), again ? floats(in[4]) : nullptr, again ? floats(in[5]) : nullptr);
     auto* sums = mutable_floats(out[0]);
     totals.add_up(
         in[0].elements(),
         [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
-          add_products(n, runs, floats(in[0]) + at, floats(in[1]) + at, mean, of_dy, of_products);
+          const auto *dy = floats(in[0]) + at, *x = floats(in[1]) + at;
+          if (in.size() == 6)
+            add_relu_products(n, runs, dy, x, by, of_dy, of_products);
+          else if (in.size() == 5)
+            add_kept_products(n, runs, dy, x, by.mean, floats(in[4]) + at, mutable_floats(out[1]) + at, of_dy,
+                              of_products);
+          else
+            add_products(n, runs, dy, x, by.mean, of_dy, of_products);
         },
         [&](std::int64_t c, double of_dy, double of_products) {
           sums[c] = static_cast<float>(of_dy);
@@ -268,25 +337,30 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
 }
 
 // dx = scale / deviation * (dy - mean(dy) - z * mean(dy * z)), where deviation = sqrt(variance + epsilon) and z = (x -
-// mean) / deviation. Input 6, if there is one, has the sums of dy and of dy * z for every channel, and input 5 the
-// number of their terms. Without input 6 the moments are constants, and dx = scale / deviation * dy.
+// mean) / deviation. The sums have those of dy and of dy * z for every channel, and the count the number of their
+// terms. Without sums the moments are constants, and dx = scale / deviation * dy.
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
-  return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),
-                          alongs = Repeated(channels), shifts = Repeated(channels),
-                          epsilon = float_attribute(call, "epsilon")](Inputs in, Outputs out) mutable {
-    const auto *variance = floats(in[3]), *scale = floats(in[4]), *sums = in.size() == 7 ? floats(in[6]) : nullptr;
+  return function_kernel([channels, numbers = RepeatedNormalization(call, channels), alongs = Repeated(channels),
+                          shifts = Repeated(channels), epsilon = float_attribute(call, "epsilon"),
+                          of_batch = call.attributes.flag("of_batch")](Inputs in, Outputs out) mutable {
+    const auto *variance = floats(in[3]), *sums = of_batch ? floats(in[6]) : nullptr;
+    const auto* shift_of_norm = numbers.relu() ? floats(in[of_batch ? 7 : 6]) : nullptr;
+    const auto norm = numbers.fill(floats(in[2]), variance, floats(in[4]), shift_of_norm);
     const auto count = floats(in[5])[0];
-    const auto* mean = means.fill(floats(in[2]));
-    const auto* factor = factors.fill([&](auto c) { return scale[c] * inverse_deviation(variance[c], epsilon); });
+    const auto* factor = norm.factor;
     const auto* shift = shifts.fill([&](auto c) { return sums != nullptr ? factor[c] * sums[c] / count : 0.0F; });
     const auto* along = alongs.fill([&](auto c) {
       const auto deviation = inverse_deviation(variance[c], epsilon);
       return sums != nullptr ? factor[c] * deviation * sums[channels + c] / count : 0.0F;
     });
-    for_each_run(in[0].elements(), channels, [&](auto n, auto at) {
-      input_grad(n, floats(in[0]) + at, floats(in[1]) + at, mean, factor, along, shift, mutable_floats(out[0]) + at);
-    });
+    const auto compute = [&](std::int64_t n, std::int64_t runs, std::int64_t at) {
+      input_grad(n, runs, {factor, along, shift}, norm, floats(in[0]) + at, floats(in[1]) + at,
+                 mutable_floats(out[0]) + at);
+    };
+    const auto width = channels * pixels_together(channels), whole = in[0].elements() / width * width;
+    compute(width, whole / width, 0);
+    compute(in[0].elements() - whole, 1, whole);
   });
 }
 

@@ -93,6 +93,9 @@ struct Sizes {
   /// The offset of the state of a row in [B, T + 1, H], and that of its gates in [B, T, 4 H], at a time step.
   std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
   std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
+  /// The offset of the gates of a row after their activations. Only lstm_grad reads them, so all those of one time step
+  /// lie together.
+  std::int64_t activated(std::int64_t row, std::int64_t time) const { return (time * rows + row) * 4 * size; }
 };
 
 std::size_t float_bytes(std::int64_t count) {
@@ -128,7 +131,7 @@ class LstmKernel final : public Kernel {
       for (std::int64_t row = 0; row < s_.rows; ++row) {
         auto* hidden_row = hidden + row * s_.size;
         step_row(s_.size, floats(in[0]) + s_.gates(row, time), recurrent + 4 * row * s_.size,
-                 cells + s_.state(row, time), mutable_floats(out[2]) + s_.gates(row, time),
+                 cells + s_.state(row, time), mutable_floats(out[2]) + s_.activated(row, time),
                  cells + s_.state(row, time + 1), hidden_row);
         copy_floats(hidden_row, states + s_.state(row, time + 1), s_.size);
       }
@@ -161,7 +164,7 @@ class LstmGradKernel final : public Kernel {
       for (std::int64_t row = 0; row < s_.rows; ++row) {
         auto* gates_row = compact + 4 * row * s_.size;
         step_row_grad(s_.size, floats(in[0]) + s_.state(row, time + 1), dhidden + row * s_.size,
-                      floats(in[4]) + s_.gates(row, time), floats(in[3]) + s_.state(row, time + 1),
+                      floats(in[4]) + s_.activated(row, time), floats(in[3]) + s_.state(row, time + 1),
                       floats(in[3]) + s_.state(row, time), dcell + row * s_.size, gates_row);
         copy_floats(gates_row, mutable_floats(out[0]) + s_.gates(row, time), 4 * s_.size);
       }

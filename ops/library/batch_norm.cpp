@@ -48,34 +48,61 @@ std::vector<TensorInfo> infer_batch_norm(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-// The shape rule of batch_norm_grad_sums. Inputs: dy, x, mean, variance. Attribute: epsilon. Output: float32 [2, C],
-// for each channel the sum of dy and the sum of dy times the normalized x, over the rows of this replica.
+// The shape rule of batch_norm_grad_sums. Inputs: dy, x, mean, variance. Attributes: epsilon and relu. Output: float32
+// [2, C], for each channel the sum of dy and the sum of dy times the normalized x, over the rows of this replica. With
+// relu, dy is the gradient of the result y of a relu, and the sums are those of the gradient dz before the relu. There
+// are two forms of it: with scale and shift as two more inputs the kernel computes again which elements of y are above
+// 0; with y as one more input there is a second output, dz.
 std::vector<TensorInfo> infer_batch_norm_grad_sums(const OpInputs& inputs) {
-  inputs.expect_count(4, 4);
-  return {{Shape{2, expect_channels(inputs, 1)}, DType::float32}};
+  inputs.expect_count(4, 6);
+  if (inputs.attributes.flag("relu") != (inputs.size() > 4)) inputs.refuse("needs more inputs with a relu alone");
+  const TensorInfo per_channel{Shape{expect_channels(inputs, 1)}, DType::float32};
+  const TensorInfo sums{Shape{2, per_channel.shape[0]}, DType::float32};
+  inputs.expect_info(0, inputs[1], "dy");
+  for (std::size_t i : {2, 3}) inputs.expect_info(i, per_channel, "mean and variance");
+  if (inputs.size() == 5) {
+    inputs.expect_info(4, inputs[1], "the relu's result");
+    return {sums, inputs[1]};
+  }
+  for (std::size_t i = 4; i < inputs.size(); ++i) inputs.expect_info(i, per_channel, "scale and shift");
+  return {sums};
 }
 
-// The shape rule of batch_norm_grad. Inputs: dy, x, mean, variance, scale, count and, with the attribute of_batch, the
-// output of batch_norm_grad_sums, added up over all replicas if the attribute all_reduced is true. Output: dx.
+// The shape rule of batch_norm_grad. Inputs: dy, x, mean, variance, scale, count; with the attribute of_batch the sums
+// of batch_norm_grad_sums, added up over all replicas if the attribute all_reduced is true; and with the attribute relu
+// the shift, by which the kernel computes again where the relu's result is above 0. Output: dx.
 std::vector<TensorInfo> infer_batch_norm_grad(const OpInputs& inputs) {
-  inputs.expect_count(6, 7);
+  inputs.expect_count(6, 8);
+  const std::size_t count = 6 + (inputs.attributes.flag("of_batch") ? 1 : 0) + (inputs.attributes.flag("relu") ? 1 : 0);
+  inputs.expect_count(count, count);
+  const TensorInfo per_channel{Shape{expect_channels(inputs, 1)}, DType::float32};
+  inputs.expect_info(0, inputs[1], "dy");
+  for (std::size_t i : {2, 3, 4}) inputs.expect_info(i, per_channel, "mean, variance and scale");
+  if (inputs.attributes.flag("relu")) inputs.expect_info(count - 1, per_channel, "the shift");
   return {inputs[1]};
 }
 
+// The gradient of a relu after the norm is computed on the way: by batch_norm_grad_sums and batch_norm_grad alone, or,
+// if a residual was added, whose gradient it is, as a second result of the sums.
 std::vector<Value> grad_batch_norm(const OpGradient& g) {
-  auto dy = g.dys[0];
-  if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
-  const auto channels = g.inputs[1].shape();
-  const auto sums = g.builder.apply_one(kBatchNormGradSums, {dy, g.inputs[0], g.inputs[1], g.inputs[2]}, g.attributes);
-  std::vector<Value> inputs{dy, g.inputs[0], g.inputs[1], g.inputs[2], g.inputs[3], g.inputs[5]};
+  const auto x = g.inputs[0], mean = g.inputs[1], variance = g.inputs[2], scale = g.inputs[3], shift = g.inputs[4];
+  const bool relu = g.attributes.flag("relu"), has_residual = g.inputs.size() == 7;
+  std::vector<Value> of_sums{g.dys[0], x, mean, variance};
+  if (relu && has_residual) of_sums.push_back(g.outputs[0]);
+  if (relu && !has_residual) of_sums.insert(of_sums.end(), {scale, shift});
+  const auto summed = g.builder.apply(kBatchNormGradSums, of_sums, g.attributes);
+  const auto sums = summed[0], dy = relu && has_residual ? summed[1] : g.dys[0];
+  std::vector<Value> inputs{dy, x, mean, variance, scale, g.inputs[5]};
   // scale(sums, 1.0) is a copy that all_reduce overwrites. `sums` itself keeps the sums of this replica, which are the
   // gradients of shift and scale.
   if (g.attributes.flag("of_batch"))
     inputs.push_back(g.attributes.flag("all_reduced") ? all_reduce(troupe::scale(sums, 1.0)) : sums);
-  const auto dx = g.builder.apply(kBatchNormGrad, inputs, g.attributes)[0];
+  if (relu && !has_residual) inputs.push_back(shift);
+  const auto dx = g.builder.apply(kBatchNormGrad, inputs, g.attributes.with("relu", relu && !has_residual))[0];
+  const auto channels = mean.shape();
   std::vector<Value> gradients{
       dx, Value(), Value(), view_at(sums, channels[0], channels), view_at(sums, 0, channels), Value()};
-  if (g.inputs.size() == 7) gradients.push_back(dy);
+  if (has_residual) gradients.push_back(dy);
   return gradients;
 }
 

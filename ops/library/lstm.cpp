@@ -13,8 +13,8 @@ namespace {
 
 // The shape rule of lstm. Inputs: gates, weights, initial hidden state, initial cell. Outputs: the initial hidden state
 // followed by the hidden states after each of the T time steps [B, T + 1, H], the same for the cells [B, T + 1, H], and
-// the gates after their activations [B, T, 4 H]. The gradient rule uses only the last time step of the gradient of the
-// cells: only lstm() adds this op, and lstm() returns only the last cell.
+// the gates after their activations, in an order of each device's own. The gradient rule uses only the last time step
+// of the gradient of the cells: only lstm() adds this op, and lstm() returns only the last cell.
 std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
   inputs.expect_dtypes({DType::float32, DType::float32, DType::float32, DType::float32});
   inputs.expect_rank(0, 3);

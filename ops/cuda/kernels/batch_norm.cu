@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/device/functions.cuh"
 #include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
@@ -58,18 +59,6 @@ struct SquareTerms {
   }
 };
 
-/// The terms of the sums in the gradient: dy, and dy times the difference of x and the mean of its channel.
-struct ProductTerms {
-  std::int64_t channels;
-  const float* dy;
-  const float* x;
-  const float* mean;
-  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
-    const float d = dy[row * channels + c];
-    numbers[0] = d;
-    numbers[1] = d * (x[row * channels + c] - mean[c]);
-  }
-};
 /// Stores, for a channel, the sum of dy and the sum of dy times the normalized x.
 struct StoreProducts {
   std::int64_t channels;
@@ -121,9 +110,19 @@ struct CombineMoments {
   }
 };
 
-/// Computes y = (x - mean) * factor + shift, where factor = scale / deviation, adds `residual` unless it is null, and
-/// applies the relu if `relu` is true. The mean is subtracted first: x * factor - mean * factor would round away the
-/// digits in which x differs from a large mean.
+/// The numbers of a channel by which its elements are normalized: y = (x - mean) * factor + shift, where factor = scale
+/// / deviation. The mean is subtracted first: x * factor - mean * factor would round away the digits in which x differs
+/// from a large mean.
+struct Normalization {
+  float mean, factor, shift;
+  __device__ float operator()(float x) const { return (x - mean) * factor + shift; }
+};
+__device__ Normalization normalization(std::int64_t c, float epsilon, const float* mean, const float* variance,
+                                       const float* scale, const float* shift) {
+  return {mean[c], inverse_deviation(variance[c], epsilon) * scale[c], shift[c]};
+}
+
+/// Normalizes the elements, adds `residual` unless it is null, and applies the relu if `relu` is true.
 struct Normalize {
   float epsilon;
   bool relu;
@@ -135,22 +134,68 @@ struct Normalize {
   const float* residual;
   float* y;
 
-  struct Channel {
-    float mean, factor, shift;
-  };
-  __device__ Channel channel(std::int64_t c) const {
-    return {mean[c], inverse_deviation(variance[c], epsilon) * scale[c], shift[c]};
+  __device__ Normalization channel(std::int64_t c) const {
+    return normalization(c, epsilon, mean, variance, scale, shift);
   }
-  __device__ void element(const Channel& of, std::int64_t i) const {
-    float result = (x[i] - of.mean) * of.factor + of.shift;
+  __device__ void element(const Normalization& of, std::int64_t i) const {
+    float result = of(x[i]);
     if (residual != nullptr) result += residual[i];
     y[i] = relu && result < 0.0F ? 0.0F : result;
   }
 };
 
+/// The terms of the sums in the gradient: dy, and dy times the difference of x and the mean of its channel.
+struct ProductTerms {
+  std::int64_t channels;
+  const float* dy;
+  const float* x;
+  const float* mean;
+  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
+    const float d = dy[row * channels + c];
+    numbers[0] = d;
+    numbers[1] = d * (x[row * channels + c] - mean[c]);
+  }
+};
+/// The same where dy is the gradient of a relu of the normalized elements: dy counts only where they are above 0.
+struct ReluProductTerms {
+  std::int64_t channels;
+  float epsilon;
+  const float* dy;
+  const float* x;
+  const float* mean;
+  const float* variance;
+  const float* scale;
+  const float* shift;
+  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
+    const auto norm = normalization(c, epsilon, mean, variance, scale, shift);
+    const float element = x[row * channels + c];
+    const float d = ReluGrad{}(dy[row * channels + c], norm(element));
+    numbers[0] = d;
+    numbers[1] = d * (element - norm.mean);
+  }
+};
+/// The same where dy is the gradient of a relu with the result y. Stores the gradient before the relu in dz.
+struct KeptProductTerms {
+  std::int64_t channels;
+  const float* dy;
+  const float* x;
+  const float* mean;
+  const float* y;
+  float* dz;
+  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
+    const auto i = row * channels + c;
+    numbers[0] = ReluGrad{}(dy[i], y[i]);
+    numbers[1] = numbers[0] * (x[i] - mean[c]);
+  }
+  __device__ void keep(std::int64_t row, std::int64_t c, const float (&numbers)[2]) const {
+    dz[row * channels + c] = numbers[0];
+  }
+};
+
 // Computes dx = scale / deviation * (dy - mean(dy) - z * mean(dy * z)), where z is the normalized x and the two means
 // are those of a channel over the whole batch, `sums` divided by `count`. If `sums` is null, the mean and the variance
-// of x are constants, and the two means count as 0.
+// of x are constants, and the two means count as 0. Unless `shift` is null, dy is the gradient of a relu of the
+// normalized elements, and counts only where they are above 0.
 struct NormalizeGrad {
   std::int64_t channels;
   float epsilon;
@@ -161,18 +206,22 @@ struct NormalizeGrad {
   const float* scale;
   const float* count;
   const float* sums;
+  const float* shift;
   float* dx;
 
   struct Channel {
-    float mean, factor, along, shift;
+    Normalization norm;
+    float along, shift;
   };
   __device__ Channel channel(std::int64_t c) const {
     const float deviation = inverse_deviation(variance[c], epsilon), factor = scale[c] * deviation;
-    if (sums == nullptr) return {mean[c], factor, 0.0F, 0.0F};
-    return {mean[c], factor, factor * deviation * sums[channels + c] / *count, factor * sums[c] / *count};
+    const Normalization norm{mean[c], factor, shift != nullptr ? shift[c] : 0.0F};
+    if (sums == nullptr) return {norm, 0.0F, 0.0F};
+    return {norm, factor * deviation * sums[channels + c] / *count, factor * sums[c] / *count};
   }
   __device__ void element(const Channel& of, std::int64_t i) const {
-    dx[i] = dy[i] * of.factor - (x[i] - of.mean) * of.along - of.shift;
+    const float dz = shift != nullptr ? ReluGrad{}(dy[i], of.norm(x[i])) : dy[i];
+    dx[i] = dz * of.norm.factor - (x[i] - of.norm.mean) * of.along - of.shift;
   }
 };
 
@@ -221,18 +270,29 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
       call,
       [sums, channels = call.inputs[1].shape.back(0), epsilon = option(call, "epsilon")](const Launch& where, Inputs in,
                                                                                          Outputs out) {
-        sums.run(where, where.scratch, ProductTerms{channels, floats(in[0]), floats(in[1]), floats(in[2])},
-                 StoreProducts{channels, epsilon, floats(in[3]), mutable_floats(out[0])});
+        const auto *dy = floats(in[0]), *x = floats(in[1]), *mean = floats(in[2]), *variance = floats(in[3]);
+        const StoreProducts store{channels, epsilon, variance, mutable_floats(out[0])};
+        if (in.size() == 6)
+          sums.run(where, where.scratch,
+                   ReluProductTerms{channels, epsilon, dy, x, mean, variance, floats(in[4]), floats(in[5])}, store);
+        else if (in.size() == 5)
+          sums.run(where, where.scratch, KeptProductTerms{channels, dy, x, mean, floats(in[4]), mutable_floats(out[1])},
+                   store);
+        else
+          sums.run(where, where.scratch, ProductTerms{channels, dy, x, mean}, store);
       },
       sums.scratch_bytes());
 }
 
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
-  return cuda_kernel(call, [channels = call.inputs[1].shape.back(0), epsilon = option(call, "epsilon")](
+  const bool of_batch = call.attributes.flag("of_batch"), relu = call.attributes.flag("relu");
+  return cuda_kernel(call, [=, channels = call.inputs[1].shape.back(0), epsilon = option(call, "epsilon")](
                                const Launch& where, Inputs in, Outputs out) {
+    const auto* sums = of_batch ? floats(in[6]) : nullptr;
+    const auto* shift = relu ? floats(in[of_batch ? 7 : 6]) : nullptr;
     for_each_by_channel(where, in[0].elements(), channels,
                         NormalizeGrad{channels, epsilon, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]),
-                                      floats(in[4]), floats(in[5]), optional_data_of(in, 6), mutable_floats(out[0])});
+                                      floats(in[4]), floats(in[5]), sums, shift, mutable_floats(out[0])});
   });
 }
 

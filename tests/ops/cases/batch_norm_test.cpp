@@ -1,12 +1,19 @@
 #include "troupe/ops/library/batch_norm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
+#include "troupe/tests/ops/cases/case_runner.hpp"
 
 namespace troupe::ops_test {
 
@@ -70,7 +77,53 @@ void check_large_means(Device device) {
   check_moments(device, outlier);
 }
 
+/// The gradients of x, scale, shift and, if there is one, the residual of a relu after a batch norm, if both are one op
+/// or two.
+std::vector<Tensor> gradients_behind_relu(Device device, std::int64_t channels, bool residual, bool fused) {
+  constexpr std::int64_t kRows = 9;
+  GraphBuilder forward;
+  const auto x = forward.input("x", {kBatch, 3, channels});
+  const auto scale = forward.input("scale", {channels}), shift = forward.input("shift", {channels});
+  const auto moments = batch_moments(reshape(replica_moments(x), {1, 3, channels}));
+  auto y = batch_norm(x, moments, scale, shift, {.all_reduced = false});
+  if (residual) y = add(y, forward.input("residual", x.shape()));
+  forward.output("y", relu(y));
+  const auto graph = std::move(forward).build();
+  GraphBuilder builder(fused ? fuse_batch_norm(graph) : graph);
+  const auto result = builder.value(builder.graph().output("y"));
+  std::vector<Value> inputs;
+  for (const auto id : builder.graph().sources(kInput)) inputs.push_back(builder.value(id));
+  const auto loss = reduce_sum(mul(result, builder.input("dy", result.shape())), {0, 1, 2});
+  const auto found = gradients(loss, inputs);
+  for (std::size_t i = 0; i < found.size(); ++i) builder.output("d" + std::to_string(i), found[i]);
+  Program program(std::move(builder).build(), kRows, device);
+  for (const std::string name : {"x", "scale", "shift", "residual", "dy"}) {
+    if (name == "residual" && !residual) continue;
+    const bool of_channels = name == "scale" || name == "shift";
+    std::vector<float> numbers(static_cast<std::size_t>(of_channels ? channels : kRows * 3 * channels));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = uniform(name.size(), 1, i) - 0.5F;
+    const auto shape = of_channels ? Shape{channels} : Shape{kRows, 3, channels};
+    program.bind(name, Tensor::from<float>(shape, numbers).to(device));
+  }
+  program.run();
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    results.push_back(program.output("d" + std::to_string(i)).to(Device{}));
+  return results;
+}
+
 }  // namespace
+
+TEST_CASE("the gradients of a relu and a batch norm in one op have the bits of those of two ops", "[ops]") {
+  for (const std::int64_t channels : {5, 16, 64, 70})
+    for (const bool residual : {false, true}) {
+      INFO(channels << " channels, residual: " << residual);
+      const auto fused = gradients_behind_relu(Device{}, channels, residual, true);
+      const auto single = gradients_behind_relu(Device{}, channels, residual, false);
+      REQUIRE(fused.size() == (residual ? 4U : 3U));
+      CHECK(std::ranges::equal(fused, single, same_bits));
+    }
+}
 
 TEST_CASE("batch norm of a mean that is large compared with the deviation is exact", "[ops]") {
   check_large_means(Device{});
