@@ -73,8 +73,9 @@ void SpawnedPlan::wait_for_end(const WaitOptions& options) {
   if (state_->under_test()) drive();
   std::optional<BusyScope> waiting;
   if (is_shared()) waiting.emplace(state_->cluster->cluster().busy(), std::nullopt);
+  const std::string callback = kCallback;  // made once, so that the looks allocate nothing
   while (!state_->control->wait_for(options.interval)) {
-    if (options.on_interval) call_back(kCallback, options.on_interval);
+    if (options.on_interval) call_back(callback, options.on_interval);
     check_progress(options.stall_limit);
   }
   done();
