@@ -12,9 +12,9 @@
 
 #include "troupe/bench/actor_step.hpp"
 #include "troupe/bench/repetitions.hpp"
+#include "troupe/examples/device_flags.hpp"
 #include "troupe/examples/resnet.hpp"
 #include "troupe/examples/text_models.hpp"
-#include "troupe/ops/core/exact_convolutions.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
@@ -149,8 +149,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "of one measurement")->check(CLI::PositiveNumber);
   app.add_option("--repetitions", options.repetitions)->check(CLI::Range(1, 1000));
   app.add_flag("--profile", options.profile, "print where the time goes");
-  app.add_flag_callback(
-      "--exact-convolutions", [] { set_exact_convolutions(true); }, "convolve directly");
+  examples::declare_precision(app);
   app.add_option("--json", options.json, "write the rows to this file");
   CLI11_PARSE(app, argc, argv);
   try {

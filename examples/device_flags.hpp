@@ -25,14 +25,14 @@ auto readable_by(Read read) {
   };
 }
 
-/// Declares the flags for the precision of products on GPUs and of convolutions on CPUs, which set it.
+/// Declares the flags that set the precision of products and convolutions.
 inline void declare_precision(CLI::App& app) {
   app.add_flag_callback(
       "--exact-convolutions", [] { set_exact_convolutions(true); },
       "compute all convolutions on CPUs directly, with smaller rounding errors");
   app.add_option_function<std::string>(
          "--precision", [](const std::string& text) { set_matmul_precision(parse_precision(text)); },
-         "of products and convolutions on GPUs: float32 (default), tf32, bfloat16 or float16")
+         "of products and convolutions: float32 (default), tf32 (on GPUs), bfloat16 or float16")
       ->check(readable_by(parse_precision));
 }
 

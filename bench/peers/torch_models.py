@@ -2,7 +2,8 @@
 """Compares the training steps of bench/model_speed with PyTorch.
 
 PyTorch runs eager and compiled, on one and on two threads, images also with the channels last. Troupe runs as a program
-in between, so that a change of the machine's speed affects both. The best setting of each side counts.
+in between, so that a change of the machine's speed affects both. The best setting of each side counts. With --bfloat16
+both compute in bfloat16, PyTorch by its autocast.
 
 With --loss TEXT, trains the character-level GPT of examples/char_gpt on that text instead, in the same order of the
 data and with the same optimizer, and prints the mean loss of the last 100 steps.
@@ -87,9 +88,10 @@ def make_model(name):
 class Step:
     """One way to run the training step of one model."""
 
-    def __init__(self, name, batch, compiled, layout):
+    def __init__(self, name, batch, compiled, layout, bfloat16):
         torch.manual_seed(1)
         self.batch = batch
+        self.bfloat16 = bfloat16
         model = make_model(name)
         if name == "resnet20":
             self.x, self.y = torch.rand(batch, 1, 28, 28), torch.randint(10, (batch,))
@@ -103,8 +105,9 @@ class Step:
         self.seconds_per_step = None
 
     def once(self):
-        y = self.model(self.x)
-        loss = nn.functional.cross_entropy(y.view(-1, y.shape[-1]), self.y.view(-1))
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bfloat16):
+            y = self.model(self.x)
+            loss = nn.functional.cross_entropy(y.view(-1, y.shape[-1]), self.y.view(-1))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
@@ -125,11 +128,12 @@ class Step:
         return steps * self.batch / (time.perf_counter() - begin)
 
 
-def speed_of_ours(program, model, batch, seconds):
+def speed_of_ours(program, model, batch, seconds, bfloat16):
+    precision = "bfloat16" if bfloat16 else "float32"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.json")
         subprocess.run([program, "--model", model, "--batch", str(batch), "--seconds", str(seconds), "--repetitions", "1",
-                        "--json", path], check=True, stdout=subprocess.DEVNULL)
+                        "--precision", precision, "--json", path], check=True, stdout=subprocess.DEVNULL)
         with open(path, encoding="utf-8") as file:
             return max(row["samples_per_second"] for row in json.load(file))
 
@@ -145,7 +149,7 @@ def compare(model, arguments):
                     # Compiled code depends on the number of threads.
                     torch.set_num_threads(threads)
                 key = ("compiled" if compiled else "eager", layout, threads)
-                steps[key] = Step(model, batch, compiled, layout)
+                steps[key] = Step(model, batch, compiled, layout, arguments.bfloat16)
                 try:
                     steps[key].speed(threads, 0.1)
                 except Exception as error:  # a compiler that is not there, for instance
@@ -154,7 +158,7 @@ def compare(model, arguments):
     figures = {key: [] for key in steps}
     ours = []
     for _ in range(arguments.repetitions):
-        ours.append(speed_of_ours(arguments.ours, model, batch, arguments.seconds))
+        ours.append(speed_of_ours(arguments.ours, model, batch, arguments.seconds, arguments.bfloat16))
         for key, step in steps.items():
             figures[key].append(step.speed(key[2], arguments.seconds))
     for key, values in figures.items():
@@ -197,12 +201,15 @@ def main():
     parser.add_argument("--ours", help="the program bench/model_speed")
     parser.add_argument("--model", choices=sorted(BATCHES), nargs="+", default=sorted(BATCHES))
     parser.add_argument("--batch", type=int)
+    parser.add_argument("--bfloat16", action="store_true", help="compute in bfloat16")
     parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--loss", metavar="TEXT", help="train on this text")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.loss and arguments.bfloat16:
+        parser.error("--loss trains in float32")
     if arguments.loss:
         train_on_text(arguments)
     elif arguments.ours:

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "troupe/ops/core/device.hpp"
+#include "troupe/ops/core/dtype.hpp"
 #include "troupe/ops/core/stream.hpp"
 
 namespace troupe {
@@ -34,6 +35,9 @@ class Backend {
   /// Blocks until all work launched on any stream of the device is complete. Rethrows the error of work that has
   /// failed.
   virtual void synchronize(Device device) = 0;
+
+  /// True if kernels of products multiply factors of a float dtype without converting them to float32.
+  virtual bool has_products_of(DType) const { return true; }
 
   /// The table of the kernels that run on devices of this type; see ops/graph/kernel.hpp.
   virtual KernelTable& kernels() = 0;

@@ -11,7 +11,8 @@
 
 namespace troupe {
 
-/// Element type of a tensor. GPUs have kernels that compute in float16 and bfloat16; CPUs only move, cast and sum them.
+/// Element type of a tensor. CPU kernels that compute in float16 or bfloat16 convert to float32, except
+/// products and convolutions of bfloat16 on processors with instructions for them.
 enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
 
 constexpr bool is_16_bit(DType dtype) {

@@ -6,7 +6,9 @@
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/in_float32.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/onednn.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
@@ -28,8 +30,18 @@ class CpuStream final : public Stream {
   }
 };
 
+/// Adds the kernel of an op. If the factory takes no 16-bit floats, calls with 16-bit floats are computed in float32;
+/// only updates refuse them.
+void add(KernelTable& table, const OpDef& op, std::unique_ptr<Kernel> (*factory)(const OpCall&)) {
+  if (cpu_takes_16_bits(op) || op.kind == OpKind::update) return table.add(op, {factory, cpu_takes_16_bits(op)});
+  table.add(op, {[factory](const OpCall& call) {
+                   return cpu::has_16_bits(call) ? cpu::in_float32(call, factory) : factory(call);
+                 },
+                 true});
+}
+
 void add_kernels(KernelTable& table) {
-#define TROUPE_OP(op, factory) table.add(op, {cpu::factory, op.half == HalfKernels::all});
+#define TROUPE_OP(op, factory) add(table, op, cpu::factory);
 #include "troupe/ops/graph/op_list.def"
 }
 
@@ -53,6 +65,9 @@ class CpuBackend final : public Backend {
   }
   void synchronize(Device) override {}
 
+  bool has_products_of(DType dtype) const override {
+    return dtype == DType::float32 || (dtype == DType::bfloat16 && cpu::has_bfloat16_products());
+  }
   KernelTable& kernels() override { return kernels_; }
 
  private:

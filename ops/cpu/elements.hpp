@@ -33,6 +33,14 @@ inline void copy_floats(const float* from, float* to, std::int64_t count) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
 }
 
+/// Calls f with a null pointer to the C++ type of a float dtype, and returns the result of f.
+template <class F>
+decltype(auto) with_float_type(DType dtype, F f) {
+  if (dtype == DType::float16) return f(static_cast<Float16*>(nullptr));
+  if (dtype == DType::bfloat16) return f(static_cast<BFloat16*>(nullptr));
+  return f(static_cast<float*>(nullptr));
+}
+
 /// Calls f with a null pointer to the C++ type of a dtype, which may be any dtype, and returns the result of f.
 template <class F>
 decltype(auto) with_any_type(DType dtype, F f) {

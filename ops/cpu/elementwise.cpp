@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/block_sums.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/map.hpp"
@@ -70,9 +69,8 @@ TROUPE_BROADCAST_KERNEL(make_sub, -)
 TROUPE_BROADCAST_KERNEL(make_mul, *)
 TROUPE_BROADCAST_KERNEL(make_div, /)
 
-// Input 1 gives only the shape of the result, so it may have any dtype. Throws Error if input 0 is a 16-bit float.
+// Input 1 gives only the shape of the result, so it may have any dtype.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
-  if (is_16_bit(call.inputs[0].dtype)) throw Error("broadcast_to", "has no kernel of 16-bit floats for cpu");
   return function_kernel([walk = Walk(call)](Inputs in, Outputs out) {
     walk.for_each_run([&](std::int64_t at, const Walk::Numbers& from) {
       copy_run(walk.run_length(), floats(in[0]) + from[0], walk.steps()[0], mutable_floats(out[0]) + at);
@@ -91,6 +89,12 @@ TROUPE_BINARY_KERNEL(make_relu_grad, [](float dy, float y) { return y > 0.0F ? d
 
 void relu(std::int64_t n, const float* x, float* y) {
   make_relu_loop(n, x, y);
+}
+TROUPE_SIMD_CLONES void relu(std::int64_t n, const BFloat16* x, BFloat16* y) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto value = static_cast<float>(x[i]);
+    y[i] = BFloat16(value < 0.0F ? 0.0F : value);
+  }
 }
 
 // The kernel sums the gradient row by row, in the order of reduce_sum, so the sum has the bits of a separate

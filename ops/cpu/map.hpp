@@ -51,5 +51,6 @@ inline std::unique_ptr<Kernel> map_kernel(BinaryLoop loop) {
 
 /// Computes y = max(x, 0) for n elements. y may be x. A NaN stays NaN, while oneDNN's relu would turn it into 0.
 void relu(std::int64_t n, const float* x, float* y);
+void relu(std::int64_t n, const BFloat16* x, BFloat16* y);
 
 }  // namespace troupe::cpu

@@ -1,6 +1,7 @@
 #include <tuple>
 
 #include "troupe/ops/cpu/elements.hpp"
+#include "troupe/ops/cpu/in_float32.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/primitive_kernel.hpp"
 #include "troupe/ops/fused/matmul_then_gelu.hpp"
@@ -14,18 +15,19 @@ namespace {
 // reorder no matrix, because oneDNN's products pack their factors.
 
 /// Describes a tensor as one matrix, with a row for each position along the leading axes, or as the transpose of it.
-Layout rows_of(const Shape& shape, bool transposed) {
-  const auto rows = shape.elements() / shape.back(0), columns = shape.back(0);
-  return transposed ? describe({columns, rows}, Dims{1, columns}) : describe({rows, columns}, Dims{columns, 1});
+Layout rows_of(const TensorInfo& tensor, bool transposed) {
+  const auto columns = tensor.shape.back(0), rows = tensor.shape.elements() / columns;
+  return transposed ? describe({columns, rows}, Dims{1, columns}, tensor.dtype)
+                    : describe({rows, columns}, Dims{columns, 1}, tensor.dtype);
 }
 
 /// Describes a tensor as a batch of matrices, its last two axes, or as a batch of their transposes. All leading axes
 /// become one batch axis.
-Layout matrices(const Shape& shape, bool transposed) {
-  const auto rows = shape.back(1), columns = shape.back(0);
-  const auto count = shape.elements() / (rows * columns);
-  return transposed ? describe({count, columns, rows}, Dims{rows * columns, 1, columns})
-                    : describe({count, rows, columns}, Dims{rows * columns, columns, 1});
+Layout matrices(const TensorInfo& tensor, bool transposed) {
+  const auto rows = tensor.shape.back(1), columns = tensor.shape.back(0);
+  const auto count = tensor.shape.elements() / (rows * columns);
+  return transposed ? describe({count, columns, rows}, Dims{rows * columns, 1, columns}, tensor.dtype)
+                    : describe({count, rows, columns}, Dims{rows * columns, columns, 1}, tensor.dtype);
 }
 
 /// The factors a and b, the result y and the bias of a product, as oneDNN describes them.
@@ -35,10 +37,11 @@ struct Product {
 
 Product describe_product(const OpCall& call) {
   const bool ta = call.attributes.flag("transpose_a"), tb = call.attributes.flag("transpose_b");
-  const auto n = call.outputs[0].shape.back(0);
-  const auto& [a, b, y] = std::tie(call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape);
-  if (b.rank() == 2) return {rows_of(a, ta), rows_of(b, tb), rows_of(y, false), describe({1, n}, Dims{n, 1})};
-  return {matrices(a, ta), matrices(b, tb), matrices(y, false), describe({1, 1, n}, Dims{n, n, 1})};
+  const auto& [a, b, y] = std::tie(call.inputs[0], call.inputs[1], call.outputs[0]);
+  const auto n = y.shape.back(0);
+  if (b.shape.rank() == 2)
+    return {rows_of(a, ta), rows_of(b, tb), rows_of(y, false), describe({1, n}, Dims{n, 1}, y.dtype)};
+  return {matrices(a, ta), matrices(b, tb), matrices(y, false), describe({1, 1, n}, Dims{n, n, 1}, y.dtype)};
 }
 
 PrimitiveKernel make_product(const Product& product, bool has_bias) {
@@ -83,20 +86,19 @@ GeluKernels gelu_kernels() {
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul(const OpCall& call) {
+  if (!has_onednn_dtypes(call)) return in_float32(call, make_matmul);
   return primitive_kernel(call, [&] {
     auto kernel = make_product(describe_product(call), call.inputs.size() == 3);
-    kernel.relu_at_end(call.attributes.flag("relu"));
+    if (call.attributes.flag("relu")) kernel.relu_at_end(call.outputs[0].dtype);
     return kernel;
   });
 }
 
 std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {
+  if (!has_onednn_dtypes(call)) return in_float32(call, make_outer_sum);
   return primitive_kernel(call, [&] {
-    return make_product({rows_of(call.inputs[0].shape, true),
-                         rows_of(call.inputs[1].shape, false),
-                         rows_of(call.outputs[0].shape, false),
-                         {}},
-                        false);
+    const auto& [a, b, y] = std::tie(call.inputs[0], call.inputs[1], call.outputs[0]);
+    return make_product({rows_of(a, true), rows_of(b, false), rows_of(y, false), {}}, false);
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
+
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe::cpu {
@@ -11,6 +13,10 @@ namespace {
 const dnnl::stream& stream_of_thread() {
   thread_local const dnnl::stream stream(onednn_engine());
   return stream;
+}
+
+dnnl::memory::data_type type_of(DType dtype) {
+  return dtype == DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
 }  // namespace
@@ -25,16 +31,29 @@ const dnnl::engine& onednn_engine() {
   return engine;
 }
 
-Layout describe(const Dims& sizes, Tag tag) {
-  return {sizes, dnnl::memory::data_type::f32, tag};
+Layout describe(const Dims& sizes, Tag tag, DType dtype) {
+  return {sizes, type_of(dtype), tag};
 }
 
-Layout describe(const Dims& sizes, const Dims& strides) {
-  return {sizes, dnnl::memory::data_type::f32, strides};
+Layout describe(const Dims& sizes, const Dims& strides, DType dtype) {
+  return {sizes, type_of(dtype), strides};
 }
 
-Layout images(const Shape& shape) {
-  return describe({shape[0], shape[3], shape[1], shape[2]}, Tag::nhwc);
+Layout images(const Shape& shape, DType dtype) {
+  return describe({shape[0], shape[3], shape[1], shape[2]}, Tag::nhwc, dtype);
+}
+
+bool has_bfloat16_products() {
+  // The bits of an instruction set include those of the sets that it contains.
+  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}
+
+bool has_onednn_dtypes(const OpCall& call) {
+  const auto is_supported = [](const TensorInfo& info) {
+    return info.dtype == DType::bfloat16 ? has_bfloat16_products() : info.dtype != DType::float16;
+  };
+  return std::ranges::all_of(call.inputs, is_supported) && std::ranges::all_of(call.outputs, is_supported);
 }
 
 dnnl::primitive_attr scratch_attributes() {

@@ -32,11 +32,17 @@ using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 #endif
 
-/// Describes a float32 tensor by its sizes and either the order of its axes or its strides in elements.
-Layout describe(const Dims& sizes, Tag tag);
-Layout describe(const Dims& sizes, const Dims& strides);
+/// Describes a tensor of float32 or bfloat16 by its sizes and either the order of its axes or its strides in elements.
+Layout describe(const Dims& sizes, Tag tag, DType dtype = DType::float32);
+Layout describe(const Dims& sizes, const Dims& strides, DType dtype = DType::float32);
 /// Describes images [B, H, W, C], oneDNN's nhwc. The sizes in the description are in oneDNN's order, NCHW.
-Layout images(const Shape& shape);
+Layout images(const Shape& shape, DType dtype = DType::float32);
+/// True if oneDNN computes products of bfloat16 with instructions of this processor for them (AVX512_BF16 or AMX).
+/// Needs no engine.
+bool has_bfloat16_products();
+/// True if oneDNN computes a product or convolution in the dtypes of the call: it has no 16-bit floats, or only
+/// bfloat16 and has_bfloat16_products() is true.
+bool has_onednn_dtypes(const OpCall& call);
 /// Attributes of a primitive whose caller provides its scratch memory.
 dnnl::primitive_attr scratch_attributes();
 

@@ -56,7 +56,10 @@ void PrimitiveKernel::run(const KernelContext& context, std::span<const Tensor> 
           {scratch + conversion->copy_at, outputs[tensor].address(), scratch + conversion->scratch_at});
       conversion->call.execute();
     }
-  if (relu_at_end_) relu(outputs[0].elements(), floats(outputs[0]), mutable_floats(outputs[0]));
+  if (relu_at_end_ == DType::float32)
+    relu(outputs[0].elements(), floats(outputs[0]), mutable_floats(outputs[0]));
+  else if (relu_at_end_)
+    relu(outputs[0].elements(), elements<BFloat16>(outputs[0]), elements<BFloat16>(outputs[0]));
 }
 
 }  // namespace troupe::cpu

@@ -24,9 +24,9 @@ class PrimitiveKernel final : public Kernel {
   PrimitiveKernel& output(std::size_t tensor, int kind, const Layout& layout) {
     return output(tensor, kind, layout, layout);
   }
-  /// If enabled, every run applies a relu to output 0 after the primitive and the conversions of outputs. Output 0 must
-  /// be float32.
-  void relu_at_end(bool enabled) { relu_at_end_ = enabled; }
+  /// Makes every run apply a relu to output 0 after the primitive and the conversions of outputs. `dtype`, float32 or
+  /// bfloat16, is the dtype of output 0.
+  void relu_at_end(DType dtype) { relu_at_end_ = dtype; }
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override;
@@ -53,7 +53,7 @@ class PrimitiveKernel final : public Kernel {
   OnednnCall call_;  // argument 0 is the primitive's scratch memory
   std::size_t scratchpad_at_;
   std::vector<Argument> inputs_, outputs_;
-  bool relu_at_end_ = false;
+  std::optional<DType> relu_at_end_;  // the dtype of output 0
 };
 
 /// Returns the PrimitiveKernel that `make` makes. If `make` throws an exception of oneDNN, throws an Error that names

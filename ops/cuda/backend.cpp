@@ -20,7 +20,7 @@ using cuda::device_state;
 class CudaKernels final : public KernelTable {
  public:
   CudaKernels() {
-#define TROUPE_OP(op, factory) add(op, {cuda::factory, op.half != HalfKernels::none || op.role != HalfRole::none});
+#define TROUPE_OP(op, factory) add(op, {cuda::factory, gpu_takes_16_bits(op)});
 #include "troupe/ops/graph/op_list.def"
   }
 

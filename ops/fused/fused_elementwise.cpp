@@ -97,6 +97,10 @@ const OpDef& op_of(FormulaOp op) {
   return *entry_of(op).op;
 }
 
+bool is_element_wise(const OpDef& op) {
+  return std::ranges::find(kEntries, &op, &Entry::op) != kEntries.end();
+}
+
 bool FormulaStep::has_two_operands() const {
   return entry_of(op).has_two_operands;
 }

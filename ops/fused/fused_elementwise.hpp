@@ -46,6 +46,8 @@ enum class FormulaOp : std::uint8_t {
 
 /// The library op, such as kAdd, that a step with `op` computes.
 const OpDef& op_of(FormulaOp op);
+/// True if formulas can contain an op: each element of its result then depends on one element of each input.
+bool is_element_wise(const OpDef& op);
 
 /// One op of a formula.
 struct FormulaStep {

@@ -76,9 +76,10 @@ enum class OpKind {
   collective,  ///< a communicator computes the output from the inputs of several replicas; no kernel runs
 };
 
-/// The backends whose kernels for an op take 16-bit floats. GPU kernels of an op whose HalfRole is not `none` always
-/// take them.
-enum class HalfKernels { none, gpu, all };
+/// The backends whose kernels for an op take 16-bit floats. GPU kernels take them also if the HalfRole is neither
+/// `none` nor that of an image norm. The other CPU kernels of built-in ops, except updates, get their 16-bit inputs
+/// converted to float32, and their results are rounded (ops/cpu/in_float32.hpp).
+enum class HalfKernels { none, gpu, cpu, all };
 
 /// The role of an op when compute_in() (ops/passes/passes.hpp) rewrites a graph to compute in 16-bit floats. An op that
 /// does not take 16-bit inputs by its role computes in float32. A *batch input* is an input that is float32 before the
@@ -88,6 +89,8 @@ enum class HalfRole {
   product,              ///< takes 16-bit inputs if all were float32 and at least one is a batch input
   follows,              ///< takes 16-bit inputs if it has batch inputs and the rewrite made all of them 16-bit
   activation_gradient,  ///< like `follows`, but input 0, the gradient of the output, does not count
+  image_norm,           ///< with NormDType::narrow like `follows`, with float32 statistics; else like `none`
+  image_norm_gradient,  ///< like `image_norm`, but input 0, the gradient of the output, does not count
   reads,                ///< takes float32 or 16-bit inputs and returns float32
 };
 
@@ -112,6 +115,15 @@ struct OpDef {
   /// for losses and metrics.
   HalfRole role = HalfRole::none;
 };
+
+/// True if the GPU kernels, or CPU kernels, of an op take 16-bit floats; see HalfKernels.
+constexpr bool gpu_takes_16_bits(const OpDef& op) {
+  const bool is_norm = op.role == HalfRole::image_norm || op.role == HalfRole::image_norm_gradient;
+  return op.half == HalfKernels::gpu || op.half == HalfKernels::all || (op.role != HalfRole::none && !is_norm);
+}
+constexpr bool cpu_takes_16_bits(const OpDef& op) {
+  return op.half == HalfKernels::cpu || op.half == HalfKernels::all;
+}
 
 /// Registers an op under its name for find_op(). GraphBuilder also accepts ops that are not registered. `op` must live
 /// until the process ends. Throws Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.

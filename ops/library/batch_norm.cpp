@@ -8,10 +8,10 @@ namespace troupe {
 
 namespace {
 
-/// The number of channels C of input `x`. Throws Error for an input that is not float32 [B, ..., C] with B the batch
-/// and at least one element in a row.
+/// The number of channels C of input `x`. Throws Error for an input that is not [B, ..., C] of a float dtype, with B
+/// the batch and at least one element in a row.
 std::int64_t expect_channels(const OpInputs& inputs, std::size_t x) {
-  inputs.expect_dtype(x, DType::float32);
+  inputs.expect_float(x);
   const auto& shape = inputs.shape(x);
   if (shape.rank() < 2 || !shape.has_batch() || shape.back(0) < 1 || shape.row_elements() == 0)
     inputs.refuse("needs a value [B, ..., C]");
@@ -35,9 +35,9 @@ std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
   return {per_channel, per_channel, {Shape{}, DType::float32}};
 }
 
-// The shape rule of batch_norm. Inputs: x, mean, variance, scale, shift, count, and optionally a residual of the shape
-// of x, which is added to the result. Attributes: epsilon, of_batch, all_reduced (see BatchNormOptions), and relu: true
-// if a relu is applied last.
+// The shape rule of batch_norm. x, the residual and the result have one float dtype, all else is float32. Inputs: x,
+// mean, variance, scale, shift, count, and optionally a residual of the shape of x, which is added to the result.
+// Attributes: epsilon, of_batch, all_reduced (see BatchNormOptions), and relu: true if a relu is applied last.
 std::vector<TensorInfo> infer_batch_norm(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
   const TensorInfo per_channel{Shape{expect_channels(inputs, 0)}, DType::float32};
@@ -108,11 +108,22 @@ std::vector<Value> grad_batch_norm(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kReplicaMoments{.name = "replica_moments", .infer = infer_replica_moments};
+const OpDef kReplicaMoments{
+    .name = "replica_moments", .infer = infer_replica_moments, .half = HalfKernels::cpu, .role = HalfRole::image_norm};
 const OpDef kBatchMoments{.name = "batch_moments", .infer = infer_batch_moments};
-const OpDef kBatchNorm{.name = "batch_norm", .infer = infer_batch_norm, .gradient = grad_batch_norm};
-const OpDef kBatchNormGradSums{.name = "batch_norm_grad_sums", .infer = infer_batch_norm_grad_sums};
-const OpDef kBatchNormGrad{.name = "batch_norm_grad", .infer = infer_batch_norm_grad};
+const OpDef kBatchNorm{.name = "batch_norm",
+                       .infer = infer_batch_norm,
+                       .gradient = grad_batch_norm,
+                       .half = HalfKernels::cpu,
+                       .role = HalfRole::image_norm};
+const OpDef kBatchNormGradSums{.name = "batch_norm_grad_sums",
+                               .infer = infer_batch_norm_grad_sums,
+                               .half = HalfKernels::cpu,
+                               .role = HalfRole::image_norm_gradient};
+const OpDef kBatchNormGrad{.name = "batch_norm_grad",
+                           .infer = infer_batch_norm_grad,
+                           .half = HalfKernels::cpu,
+                           .role = HalfRole::image_norm_gradient};
 
 Value replica_moments(Value x) {
   return x.builder().apply_one(kReplicaMoments, {x});

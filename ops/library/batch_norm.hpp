@@ -12,11 +12,11 @@ struct BatchMoments {
   Value count;     ///< float32 scalar, the number of elements of each channel in the whole batch
 };
 
-/// The statistics of the rows of one replica. x must be float32 [B, ..., C]. Returns float32 [3, C]: for each channel
-/// the number of its elements, their mean, and the sum of the squared distances from that mean. A replica without rows
-/// has zeros. Distances are taken from the mean of a few rows of the batch, so that a mean that is large compared with
-/// the deviation costs no digits of the variance. The op has no gradient: the gradient of batch_norm includes the part
-/// that passes through the statistics.
+/// The statistics of the rows of one replica. x must be [B, ..., C] of a float dtype. Returns float32 [3, C]: for each
+/// channel the number of its elements, their mean, and the sum of the squared distances from that mean. A replica
+/// without rows has zeros. Distances are taken from the mean of a few rows of the batch, so that a mean that is large
+/// compared with the deviation costs no digits of the variance. The op has no gradient: the gradient of batch_norm
+/// includes the part that passes through the statistics.
 Value replica_moments(Value x);
 
 /// The statistics of the whole batch from those of the replicas. `parts` must be float32 [replicas, 3, C], the results
@@ -36,8 +36,9 @@ struct BatchNormOptions {
 };
 
 /// Returns (x - mean) / sqrt(variance + epsilon) * scale + shift for every channel: Ioffe and Szegedy, "Batch
-/// normalization" (ICML 2015). x must be float32 [B, ..., C] with the channels as its last axis; mean, variance, scale
-/// and shift must be float32 [C]. Only the gradient with `of_batch` uses the count of the moments.
+/// normalization" (ICML 2015). x must be [B, ..., C] of a float dtype with the channels as its last axis, and the
+/// result has its dtype; mean, variance, scale and shift must be float32 [C]. Only the gradient with `of_batch` uses
+/// the count of the moments.
 Value batch_norm(Value x, BatchMoments moments, Value scale, Value shift, BatchNormOptions options);
 
 }  // namespace troupe

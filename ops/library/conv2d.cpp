@@ -95,16 +95,19 @@ const OpDef kConv2d{
     .infer = infer_conv2d,
     .gradient = grad_conv2d,
     .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.outputs[0], call.inputs[1]); },
+    .half = HalfKernels::all,
     .role = HalfRole::product};
 const OpDef kConv2dGradData{
     .name = "conv2d_grad_data",
     .infer = infer_grad_data,
     .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.inputs[0], call.inputs[1]); },
+    .half = HalfKernels::all,
     .role = HalfRole::product};
 const OpDef kConv2dGradWeights{
     .name = "conv2d_grad_weights",
     .infer = infer_grad_weights,
     .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.inputs[1], call.outputs[0]); },
+    .half = HalfKernels::all,
     .role = HalfRole::product};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {

@@ -121,11 +121,13 @@ const OpDef kMatmul{.name = "matmul",
                     .infer = infer_matmul,
                     .gradient = grad_matmul,
                     .multiply_adds = multiply_adds_of_matmul,
+                    .half = HalfKernels::all,
                     .role = HalfRole::product};
 const OpDef kOuterSum{.name = "outer_sum",
                       .infer = infer_outer_sum,
                       .gradient = grad_outer_sum,
                       .multiply_adds = multiply_adds_of_outer_sum,
+                      .half = HalfKernels::all,
                       .role = HalfRole::product};
 const OpDef kOrthonormalize{.name = "orthonormalize", .infer = infer_orthonormalize};
 

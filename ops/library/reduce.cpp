@@ -138,7 +138,7 @@ const OpDef kReduceMax{.name = "reduce_max", .infer = infer_within_rows, .gradie
 const OpDef kReduceMin{.name = "reduce_min", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceVariance{.name = "reduce_variance", .infer = infer_within_rows, .gradient = grad_variance};
 const OpDef kBroadcastTo{
-    .name = "broadcast_to", .infer = infer_broadcast_to, .gradient = grad_broadcast_to, .half = HalfKernels::all};
+    .name = "broadcast_to", .infer = infer_broadcast_to, .gradient = grad_broadcast_to, .half = HalfKernels::gpu};
 const OpDef kBatchMean{.name = "batch_mean", .infer = infer_batch_mean, .gradient = grad_batch_mean};
 const OpDef kBatchMeanGrad{.name = "batch_mean_grad", .infer = infer_batch_mean_grad};
 

@@ -17,8 +17,8 @@ namespace {
 /// in the old graph and has the 16-bit dtype in the new graph.
 class Narrowing {
  public:
-  Narrowing(const Graph& graph, DType dtype)
-      : graph_(graph), dtype_(dtype), uses_(graph), rewrite_(graph), casts_(graph.values().size()) {}
+  Narrowing(const Graph& graph, DType dtype, NormDType norms)
+      : graph_(graph), dtype_(dtype), norms_(norms), uses_(graph), rewrite_(graph), casts_(graph.values().size()) {}
 
   Graph run() {
     for (const auto& node : graph_.nodes()) visit(node);
@@ -36,15 +36,26 @@ class Narrowing {
     if (node.op->kind == OpKind::source) return rewrite_.copy(node);
     if (node.is(kCast)) return visit_cast(node);
     const auto role = node.op->role;
-    const bool follows = role == HalfRole::follows || role == HalfRole::activation_gradient;
-    const bool narrow = role == HalfRole::product ? reads_batch(node) : follows && inputs_are_narrow(node);
+    const bool narrow = role == HalfRole::product ? reads_batch(node) : follows(role) && inputs_are_narrow(node);
     if (role == HalfRole::reads)
       copy(node, [&](ValueId input) { return rewrite_.mapped(input).dtype(); });
+    else if (node.is(kBroadcastTo))
+      copy_broadcast(node);
     else if (narrow)
       copy_narrow(node);
     else
       copy(node, [&](ValueId input) { return old_dtype(input); });
     if (node.op->kind == OpKind::update) forget_casts(node);
+  }
+
+  static bool is_norm(HalfRole role) { return role == HalfRole::image_norm || role == HalfRole::image_norm_gradient; }
+  static bool is_gradient(HalfRole role) {
+    return role == HalfRole::activation_gradient || role == HalfRole::image_norm_gradient;
+  }
+  /// True if an op with this role is computed in 16 bits where its inputs are.
+  bool follows(HalfRole role) const {
+    return role == HalfRole::follows || role == HalfRole::activation_gradient ||
+           (norms_ == NormDType::narrow && is_norm(role));
   }
 
   /// True if all inputs of a product are float32 and at least one has the batch axis B. Products of parameters and
@@ -55,10 +66,10 @@ class Narrowing {
   }
 
   /// True if a node has float32 inputs with the batch axis B and all of them are narrow. In the gradient of an
-  /// activation the first input, dy, does not count.
+  /// activation or norm the first input, dy, does not count.
   bool inputs_are_narrow(const Node& node) const {
     bool any_narrow = false;
-    for (const auto input : std::span(node.inputs).subspan(node.op->role == HalfRole::activation_gradient ? 1 : 0)) {
+    for (const auto input : std::span(node.inputs).subspan(is_gradient(node.op->role) ? 1 : 0)) {
       if (!is_float32(input) || !has_batch(input)) continue;
       if (!is_narrow(input)) return false;
       any_narrow = true;
@@ -71,7 +82,8 @@ class Narrowing {
     if (wide_result) node.attributes = node.attributes.with(kFloat32Result, true);
     copy(node, [&](ValueId input) {
       const bool is_bias = node.is(kMatmul) && node.inputs.size() == 3 && input == node.inputs[2];
-      return is_float32(input) && !(is_bias && wide_result) ? dtype_ : old_dtype(input);
+      const bool is_statistic = is_norm(node.op->role) && !has_batch(input);
+      return is_float32(input) && !(is_bias && wide_result) && !is_statistic ? dtype_ : old_dtype(input);
     });
   }
 
@@ -85,16 +97,22 @@ class Narrowing {
   }
 
   /// True if `reader` has no use for `value` in 16 bits, by the HalfRole of its op: `none`, so it reads float32;
-  /// `reads`, so it takes any float; or `follows`, and another input with the batch axis B, computed before `value`,
-  /// stays float32.
+  /// `reads`, so it takes any float; or `follows` or `image_norm`, and another input with the batch axis B, computed
+  /// before `value`, stays float32.
   bool reads_float32(const Node& reader, ValueId value) const {
     const auto role = reader.op->role;
-    if (role == HalfRole::product || role == HalfRole::activation_gradient) return false;
-    if (role != HalfRole::follows) return true;
+    if (role == HalfRole::product || (follows(role) && is_gradient(role))) return false;
+    if (!follows(role)) return true;
     return std::ranges::any_of(reader.inputs, [&](ValueId other) {
       const bool computed_before = graph_.values()[other].node < graph_.values()[value].node;
       return computed_before && is_float32(other) && has_batch(other) && !is_narrow(other);
     });
+  }
+
+  // Input 1 of broadcast_to gives only the shape, so it is not cast.
+  void copy_broadcast(const Node& node) {
+    const Value inputs[] = {in(node.inputs[0], old_dtype(node.inputs[0])), rewrite_.mapped(node.inputs[1])};
+    rewrite_.copy(node, inputs);
   }
 
   template <class DTypeOf>
@@ -134,6 +152,7 @@ class Narrowing {
 
   const Graph& graph_;
   DType dtype_;
+  NormDType norms_;
   Uses uses_;
   Rewrite rewrite_;
   std::vector<std::map<DType, Value>> casts_;  // by old value, its cast to each dtype
@@ -141,8 +160,8 @@ class Narrowing {
 
 }  // namespace
 
-Graph compute_in(const Graph& graph, DType dtype) {
-  return Narrowing(graph, dtype).run();
+Graph compute_in(const Graph& graph, DType dtype, NormDType norms) {
+  return Narrowing(graph, dtype, norms).run();
 }
 
 }  // namespace troupe

@@ -76,8 +76,10 @@ Graph optimize_forward(const Graph& graph) {
   return exact_convolutions() ? direct_convolutions(fused) : fused;
 }
 
-Graph optimize_for_host(const Graph& graph) {
-  return fuse_magnitudes(multiply_tables(graph));
+// multiply_tables comes before compute_in, so that a table and its gradient are multiplied in float32.
+Graph optimize_for_host(const Graph& graph, DType compute) {
+  const auto multiplied = multiply_tables(graph);
+  return fuse_magnitudes(is_16_bit(compute) ? compute_in(multiplied, compute, NormDType::narrow) : multiplied);
 }
 
 // fuse_relu_products comes before fuse_backward_epilogues. If a gradient is fused with a product, the sum of that

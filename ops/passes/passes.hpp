@@ -60,13 +60,17 @@ Graph fuse_gelu_products(const Graph& graph);
 /// between them. A fused_elementwise consists of up to 16 ops and has up to 8 inputs.
 Graph fuse_elementwise(const Graph& graph);
 
+/// The dtype in which compute_in() leaves images in the batch norms between convolutions: float32, or the 16-bit dtype
+/// with statistics in float32. Only CPU kernels take 16-bit images; see HalfRole::image_norm.
+enum class NormDType { float32, narrow };
+
 /// Changes a training graph to compute in a 16-bit float `dtype` between products, and adds casts between 16-bit and
 /// float32 values. Products, convolutions and their gradients take 16-bit factors if one factor has the batch axis B.
 /// reduce_sum and reduce_mean read 16-bit values and give float32. Element-wise ops, pools and other ops whose HalfRole
 /// (ops/graph/op.hpp) is `follows` take 16 bits if all of their float32 inputs with the batch axis B are 16-bit.
 /// Everything else stays float32: parameters, sums over the batch such as the gradients of parameters, and the outputs
 /// of the graph. All 16-bit readers of a parameter share one cast.
-Graph compute_in(const Graph& graph, DType dtype);
+Graph compute_in(const Graph& graph, DType dtype, NormDType norms = NormDType::float32);
 
 /// Fuses each float32 product that sums over the rows of a batch, the gradient of a matrix, with a largest_magnitude
 /// that reads it and has a finite `bound` of at least 2^64, as those have that decide whether a step is applied. The
@@ -80,8 +84,9 @@ Graph fuse_magnitudes(const Graph& graph);
 /// change. A table with an infinite element or a NaN, even in a row that no index names, gives gradients of w with NaN.
 Graph multiply_tables(const Graph& graph);
 
-/// Optimizes a whole graph for the host: applies multiply_tables and fuse_magnitudes.
-Graph optimize_for_host(const Graph& graph);
+/// Optimizes a whole graph for the host: applies multiply_tables, with a 16-bit `compute` dtype compute_in, and
+/// fuse_magnitudes.
+Graph optimize_for_host(const Graph& graph, DType compute = DType::float32);
 
 /// Optimizes a whole graph for a device on which every kernel launch has a cost. With a 16-bit `compute` dtype it
 /// applies compute_in first. It then applies fuse_relu_products, fuse_backward_epilogues, fuse_gelu_products if

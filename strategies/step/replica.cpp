@@ -25,7 +25,8 @@ Plan empty_plan(const PlanRequest& request, int replicas) {
 }
 
 Graph optimized_for(const Device& device, const Graph& graph) {
-  return is_host(device) ? optimize_for_host(graph) : optimize_for_device(graph, dtype_of(matmul_precision()));
+  const auto compute = dtype_of(matmul_precision());
+  return is_host(device) ? optimize_for_host(graph, compute) : optimize_for_device(graph, compute);
 }
 
 void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,

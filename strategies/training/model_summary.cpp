@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iomanip>
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/text_stream.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
@@ -13,6 +14,26 @@ namespace {
 ModelSummary::Layer& find_layer(std::vector<ModelSummary::Layer>& layers, const std::string& name) {
   const auto layer = std::ranges::find(layers, name, &ModelSummary::Layer::name);
   return layer != layers.end() ? *layer : layers.emplace_back(ModelSummary::Layer{name, {}, 0});
+}
+
+/// Counts the ops of the first replica that multiply, by the dtype of their factors.
+std::vector<ModelSummary::Products> products_of(const Plan& plan) {
+  std::vector<ModelSummary::Products> products;
+  for (const auto& actor : plan.actors) {
+    const auto& call = actor.task.call;
+    if (!call || call->op->multiply_adds == nullptr || actor.replica != plan.actors.front().replica) continue;
+    const auto dtype = call->inputs.at(0).dtype;
+    const bool converted = !backend_of(actor.place.device).has_products_of(dtype);
+    auto entry = std::ranges::find(products, dtype, &ModelSummary::Products::dtype);
+    if (entry == products.end()) entry = products.insert(entry, {dtype, converted, 0});
+    ++entry->ops;
+  }
+  return products;
+}
+
+std::string to_string(const ModelSummary::Products& products) {
+  return std::to_string(products.ops) + " in " + std::string(name_of(products.dtype)) +
+         (products.converted ? ", converted to float32" : "");
 }
 
 }  // namespace
@@ -34,7 +55,9 @@ ModelSummary summarize(const Trainer& trainer, const Dataset& data) {
     layer.elements += shape.elements();
     summary.trained_elements += shape.elements();
   }
-  summary.memory = memory_of(trainer.training_plan(data));
+  const auto plan = trainer.training_plan(data);
+  summary.memory = memory_of(plan);
+  summary.products = products_of(plan);
   return summary;
 }
 
@@ -50,6 +73,9 @@ std::string to_string(const ModelSummary& summary) {
   out << summary.trained_elements << " trained parameters; memory of the plan " << std::fixed << std::setprecision(1)
       << static_cast<double>(summary.memory.total()) / 1048576.0 << " MiB, "
       << static_cast<double>(summary.memory.parameters) / 1048576.0 << " MiB of it parameters and their states\n";
+  for (const auto& products : summary.products)
+    out << (&products == &summary.products.front() ? "products: " : "; ") << to_string(products);
+  if (!summary.products.empty()) out << "\n";
   return out.str();
 }
 

@@ -5,8 +5,10 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/replica.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/model_names.hpp"
 #include "troupe/strategies/training/model_parameters.hpp"
@@ -50,11 +52,11 @@ Tensor kept(const Tensor& result) {
   return result.host_accessible() ? result.host_copy() : result.copy_to_host();
 }
 
-/// The graph of the predictions on a device. On the host it is the one that Trainer::predict() runs, so that both give
-/// the same bits.
+/// The graph of the predictions on a device. On the host, and in 16-bit floats, it is the one that Trainer::predict()
+/// runs, so that both give the same bits.
 Graph graph_for(const Trainer& trainer, const std::vector<Field>& fields, const Device& device) {
   const auto graph = prediction_graph(trainer.spec(), fields);
-  return is_host(device) ? optimize_for_host(graph) : graph;
+  return is_host(device) || is_16_bit(dtype_of(matmul_precision())) ? optimized_for(device, graph) : graph;
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "troupe/examples/models.hpp"
 #include "troupe/examples/resnet.hpp"
 #include "troupe/examples/text_models.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
@@ -156,6 +157,11 @@ int main() {
     nothing &= allocates_nothing("resnet", examples::resnet20(), images(2), replicas);
     nothing &= allocates_nothing("gpt", examples::gpt(30, {.layers = 2, .heads = 2, .width = 32}), text(8), replicas);
     nothing &= allocates_nothing("lstm", examples::lstm_model(30, 32), text(8), replicas);
+  }
+  for (const auto precision : {MatmulPrecision::bfloat16, MatmulPrecision::float16}) {
+    set_matmul_precision(precision);
+    nothing &= allocates_nothing("resnet", examples::resnet20(), images(2), 1);
+    nothing &= allocates_nothing("gpt", examples::gpt(30, {.layers = 2, .heads = 2, .width = 32}), text(8), 1);
   }
   return nothing ? 0 : 1;
 }

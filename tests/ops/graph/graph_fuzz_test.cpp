@@ -98,14 +98,14 @@ void check_graph(std::uint64_t seed) {
   CHECK(std::ranges::equal(optimized.tensors, result.tensors, same_bits));
 }
 
-/// Compares the results of a graph on a GPU in 16 bits with those in float32. Gradients are only checked to be finite,
-/// because a pool may choose another element, whose gradient then goes elsewhere. Returns true if some values are
-/// 16-bit.
-bool check_in_16_bits(std::uint64_t seed, Device device, DType dtype) {
+/// Compares the results of a graph on a device in 16 bits with those in float32. Gradients are only checked to be
+/// finite, because a pool may choose another element, whose gradient then goes elsewhere. Returns true if some values
+/// are 16-bit.
+bool check_in_16_bits(std::uint64_t seed, Device device, DType dtype, Graph (*optimize)(const Graph&, DType)) {
   const RandomGraph random(seed);
   const auto plain = random.graph();
   const auto graph = with_gradients(random, optimize_forward(plain));
-  const auto narrow = optimize_for_device(graph, dtype);
+  const auto narrow = optimize(graph, dtype);
   INFO(to_text(narrow));
   const auto result = run(random, narrow, device);
   CHECK(result.repeats);
@@ -121,19 +121,25 @@ bool check_in_16_bits(std::uint64_t seed, Device device, DType dtype) {
   return std::ranges::any_of(narrow.values(), [](const ValueDef& value) { return is_16_bit(value.info.dtype); });
 }
 
-}  // namespace
-
-TEST_CASE("random graphs run in 16 bits on a GPU, near float32", "[.gpu]") {
-  const auto device = testing::gpu();
-  if (!device) return;
+void check_graphs_in_16_bits(Device device, Graph (*optimize)(const Graph&, DType)) {
   const auto first = from_environment("TROUPE_FUZZ_SEED", 1);
   const auto count = from_environment("TROUPE_FUZZ_GRAPHS", 60);
   std::uint64_t narrowed = 0;
   for (auto seed = first; seed < first + count; ++seed) {
     INFO("seed " << seed << ": TROUPE_FUZZ_SEED=" << seed << " TROUPE_FUZZ_GRAPHS=1");
-    if (check_in_16_bits(seed, *device, seed % 2 == 0 ? DType::bfloat16 : DType::float16)) ++narrowed;
+    if (check_in_16_bits(seed, device, seed % 2 == 0 ? DType::bfloat16 : DType::float16, optimize)) ++narrowed;
   }
   if (count > 1) CHECK(narrowed >= count / 8);
+}
+
+}  // namespace
+
+TEST_CASE("random graphs run in 16 bits on a GPU, near float32", "[.gpu]") {
+  if (const auto device = testing::gpu()) check_graphs_in_16_bits(*device, optimize_for_device);
+}
+
+TEST_CASE("random graphs run in 16 bits on a CPU, near float32", "[fuzz]") {
+  check_graphs_in_16_bits(Device{}, optimize_for_host);
 }
 
 TEST_CASE("random graphs agree with a plain interpreter and its finite differences", "[fuzz]") {

@@ -147,18 +147,17 @@ bool use_all_bits(const std::vector<Tensor>& tensors) {
   });
 }
 
-}  // namespace
+using Optimize = Graph (*)(const Graph& graph, DType compute);
 
-TEST_CASE("training in 16 bits on a GPU keeps near the losses of float32, and its parameters are float32", "[.gpu]") {
-  const auto device = testing::gpu();
-  if (!device) return;
+/// Checks that training in 16-bit floats keeps near the losses of float32, with parameters in float32.
+void check_training_in_16_bits(Device device, Optimize optimize) {
   for (const Model model : {mlp, cnn}) {
     const auto graph = training_graph(model, Sgd{.lr = 0.1, .momentum = 0.9});
-    Training in_float32(optimize_for_device(graph), *device);
+    Training in_float32(optimize(graph, DType::float32), device);
     const auto expected = losses_of(in_float32);
     CHECK(expected.back() < 0.1F * expected.front());
     for (const auto& [dtype, tolerance] : {std::pair{DType::bfloat16, 0.02F}, {DType::float16, 0.004F}}) {
-      Training training(optimize_for_device(graph, dtype), *device);
+      Training training(optimize(graph, dtype), device);
       const auto losses = losses_of(training);
       INFO(name_of(dtype));
       CHECK(losses != expected);
@@ -166,6 +165,16 @@ TEST_CASE("training in 16 bits on a GPU keeps near the losses of float32, and it
       CHECK(use_all_bits(training.stored()));
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("training in 16 bits on a GPU keeps near the losses of float32, and its parameters are float32", "[.gpu]") {
+  if (const auto device = testing::gpu()) check_training_in_16_bits(*device, optimize_for_device);
+}
+
+TEST_CASE("training in 16 bits on a CPU keeps near the losses of float32, and its parameters are float32") {
+  check_training_in_16_bits(Device{}, optimize_for_host);
 }
 
 }  // namespace troupe::ops_test

@@ -3,6 +3,7 @@
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/batch_norm.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/ops/library/elementwise.hpp"
@@ -135,6 +136,39 @@ TEST_CASE("element-wise ops follow their inputs that derive from the batch", "[c
   const auto sums = nodes_of(graph, kAdd);
   CHECK(result_dtype(graph, *sums[0]) == DType::float32);
   CHECK(result_dtype(graph, *sums[1]) == kNarrow);
+}
+
+TEST_CASE("norms of images follow their images with statistics in float32, if asked for", "[compute_in]") {
+  GraphBuilder forward;
+  const auto images = forward.input("images", {kBatch, 6, 6, 2});
+  const auto kernel = parameter(forward, "kernel", {3, 3, 2, 4}), next = parameter(forward, "next", {3, 3, 4, 4});
+  const auto scale = parameter(forward, "scale", {4}), shift = parameter(forward, "shift", {4});
+  const auto x = conv2d(images, kernel);
+  const auto moments = batch_moments(reshape(replica_moments(x), {1, 3, 4}));
+  const auto y = conv2d(relu(batch_norm(x, moments, scale, shift, {})), next);
+  forward.output("loss", reduce_sum(y, std::vector<std::int64_t>{0, 1, 2, 3}));
+  GraphBuilder builder(optimize_forward(std::move(forward).build()));
+  std::vector<Value> parameters;
+  for (auto id : builder.graph().sources(kParameter)) parameters.push_back(builder.value(id));
+  int i = 0;
+  for (const auto gradient : gradients(builder.value(builder.graph().output("loss")), parameters))
+    builder.output("gradient" + std::to_string(i++), gradient);
+  const auto step = eliminate_dead_code(std::move(builder).build());
+  const OpDef* const norms[] = {&kReplicaMoments, &kBatchNorm, &kBatchNormGradSums, &kBatchNormGrad};
+  for (const bool narrow : {false, true}) {
+    const auto graph = compute_in(step, kNarrow, narrow ? NormDType::narrow : NormDType::float32);
+    for (const auto* op : norms) {
+      INFO(op->name);
+      REQUIRE(nodes_of(graph, *op).size() == 1);
+      const auto& node = *nodes_of(graph, *op)[0];
+      for (const auto input : node.inputs)
+        CHECK(is_16_bit(graph.info(input).dtype) == (narrow && graph.info(input).shape.has_batch()));
+    }
+    // No image between the convolutions is cast: the casts are those of the images, of both kernels and of the gradient
+    // of the sum.
+    if (narrow) CHECK(nodes_of(graph, kCast).size() == 4);
+    CHECK(result_dtype(graph, *nodes_of(graph, kBatchNorm)[0]) == (narrow ? kNarrow : DType::float32));
+  }
 }
 
 TEST_CASE("a loss of element-wise ops stays float32, as do the values that it is computed from", "[compute_in]") {

@@ -15,6 +15,7 @@
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/with_precision.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -55,6 +56,7 @@ Dataset houses(std::int64_t rows) {
 }  // namespace
 
 TEST_CASE("a predictor gives the bits of Trainer::predict, and follows the training") {
+  const WithPrecision precision(GENERATE(MatmulPrecision::float32, MatmulPrecision::bfloat16));
   for (int replicas : {1, 2}) {
     auto runtime = scheduled_runtime(1, replicas);
     std::vector<Place> places;

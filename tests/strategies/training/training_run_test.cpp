@@ -3,12 +3,14 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/early_stopping.hpp"
 #include "troupe/strategies/training/model_summary.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
+#include "troupe/tests/with_precision.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -258,4 +260,19 @@ TEST_CASE("a summary says what a model consists of") {
   CHECK(summary.trained_elements == trainer.parameters().trained_elements());
   CHECK(summary.memory.total() > summary.memory.parameters);
   CHECK_THAT(to_string(summary), Contains("dense1") && Contains(std::to_string(elements) + " trained parameters"));
+  CHECK_THAT(to_string(summary), Contains("products: ") && Contains(" in float32\n"));
+}
+
+TEST_CASE("a summary says in which dtypes a model multiplies", "[bfloat16]") {
+  auto runtime = scheduled_runtime(5, 1);
+  const OneDevice strategy;
+  auto trainer = small_trainer(runtime, strategy);
+  const auto in_float32 = summarize(trainer, data_of_50()).products;
+  REQUIRE(in_float32.size() == 1);
+  CHECK((in_float32[0].dtype == DType::float32 && !in_float32[0].converted && in_float32[0].ops > 2));
+  const WithPrecision narrow(MatmulPrecision::bfloat16);
+  const auto summary = summarize(trainer, data_of_50());
+  const bool converted = !backend_of(Device{}).has_products_of(DType::bfloat16);
+  CHECK(summary.products == std::vector{ModelSummary::Products{DType::bfloat16, converted, in_float32[0].ops}});
+  CHECK_THAT(to_string(summary), Contains(" in bfloat16" + std::string(converted ? ", converted to float32\n" : "\n")));
 }
