@@ -1,8 +1,8 @@
-#include "troupe/ops/core/random.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/strategies/parameter_server.hpp"
+#include "troupe/tests/strategies/training/images_of_kinds.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/with_precision.hpp"
 
@@ -10,18 +10,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-/// Images of 8 x 8 with four channels, of three kinds.
-Dataset images_of_kinds() {
-  constexpr std::int64_t kImages = 90, kNumbers = 8 * 8 * 4;
-  Tensor features(Shape{kImages, 8, 8, 4}, DType::float32), labels(Shape{kImages}, DType::int32);
-  for (std::int64_t i = 0; i < features.elements(); ++i) {
-    const auto kind = static_cast<std::int32_t>(i / kNumbers % 3);
-    labels.mutable_data<std::int32_t>()[i / kNumbers] = kind;
-    features.mutable_data<float>()[i] = uniform(3, 1, static_cast<std::uint64_t>(i)) + (i % 3 == kind ? 0.5F : 0.0F);
-  }
-  return Dataset(features, labels, 3).shuffle(kImages).batch(16);
-}
 
 const Model kDense = Sequential{Flatten{}, Dense{16, relu}, Dense{12, gelu}, LayerNorm{}, Dense{3}};
 const Model kConvolutions =
@@ -35,7 +23,7 @@ struct Result {
 Result train(const Strategy& strategy, const Model& model, Grain grain = Grain::fused) {
   auto runtime = scheduled_runtime(5, 2);
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.05}, SoftmaxCrossEntropy{}, {.seed = 3, .grain = grain});
-  const auto data = images_of_kinds();
+  const auto data = images_of_kinds(90, 4);
   Result result;
   trainer.fit(data,
               {.epochs = 3, .on_step = [&](const StepMetrics& step) { result.outcome.losses.push_back(step.loss); }});

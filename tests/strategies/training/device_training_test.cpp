@@ -8,24 +8,13 @@
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/strategies/training/images_of_kinds.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-/// Images of 8 x 8 with two channels, of three kinds.
-Dataset small_images() {
-  constexpr std::int64_t kRows = 50, kPixels = 8 * 8 * 2;
-  Tensor features(Shape{kRows, 8, 8, 2}, DType::float32), labels(Shape{kRows}, DType::int32);
-  for (std::int64_t i = 0; i < features.elements(); ++i) {
-    const auto kind = static_cast<std::int32_t>(i / kPixels % 3);
-    labels.mutable_data<std::int32_t>()[i / kPixels] = kind;
-    features.mutable_data<float>()[i] = uniform(3, 1, static_cast<std::uint64_t>(i)) + (i % 3 == kind ? 0.5F : 0.0F);
-  }
-  return Dataset(features, labels, 3).shuffle(kRows).batch(16);
-}
 
 Model mlp() {
   return Sequential{Flatten{}, Dense{16, relu}, Dense{3}};
@@ -58,7 +47,7 @@ TwoEpochs train_two_epochs(const Strategy& strategy, const Model& model, Grain g
   Runtime runtime({.workers = 2, .cpu_devices = 2});
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
                   {.seed = 3, .grain = grain, .stall_limit = patience()});
-  const auto outcome = two_epochs(trainer, data);
+  auto outcome = two_epochs(trainer, data);
   for (int replica = 1; replica < strategy.num_replicas_in_sync(); ++replica)
     CHECK(trainer.parameters().hash(replica) == outcome.hash);
   return outcome;
@@ -67,7 +56,7 @@ TwoEpochs train_two_epochs(const Strategy& strategy, const Model& model, Grain g
 const std::vector<Device> kCpus{{DeviceType::cpu, 0}, {DeviceType::cpu, 1}};
 
 void check_bits(const Model& model) {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   const auto alone = train_two_epochs(OneDevice(), model, Grain::fused, data);
   const auto mirrored = train_two_epochs(Mirrored(kCpus), model, Grain::fused, data);
   for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused}) {
@@ -94,7 +83,7 @@ TEST_CASE("a convolutional network trains on a device with memory of its own to 
 }
 
 TEST_CASE("workers on devices train with parameters on servers to the bits of workers on cores") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   const auto on_device = places_of({test_device(0), test_device(1)}), on_cores = places_of(kCpus);
   const auto synchronous = ConsistencyRule::synchronous(2);
   const LocalSgdOptions local{.local_steps = 3};
@@ -112,7 +101,7 @@ TEST_CASE("workers on devices train with parameters on servers to the bits of wo
 }
 
 TEST_CASE("trainings on cores and on devices continue each other on one store, to the bits of cores alone") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   const Runtime runtime({.workers = 2, .cpu_devices = 2});
   const auto on_device = places_of({test_device(0), test_device(1)}), on_cores = places_of(kCpus);
   const auto synchronous = ConsistencyRule::synchronous(2);
@@ -140,7 +129,7 @@ TEST_CASE("trainings on cores and on devices continue each other on one store, t
 }
 
 TEST_CASE("a step that fails before a device has launched anything ends the run with its cause") {
-  const auto broken = small_images().with_function<float>(
+  const auto broken = images_of_kinds(50, 2).with_function<float>(
       "noise", {3}, [](std::int64_t, std::span<float>) { throw Error("reader", "the file is broken"); });
   const Model model = [](const Inputs& inputs) { return Dense{3}(Flatten{}(inputs["features"])) * inputs["noise"]; };
   const Runtime runtime({.workers = 2, .cpu_devices = 2});
@@ -153,7 +142,7 @@ TEST_CASE("a step that fails before a device has launched anything ends the run 
 }
 
 TEST_CASE("training on a device that is late takes nothing too early") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   const auto expected = train_two_epochs(Mirrored(kCpus), mlp(), Grain::fused, data);
   const DelayedTestDevices delayed;
   for (const auto grain : {Grain::per_op, Grain::fused})
@@ -162,7 +151,7 @@ TEST_CASE("training on a device that is late takes nothing too early") {
 }
 
 TEST_CASE("parameters on a device are read, written, hashed and handed on to another device") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   Runtime runtime({.workers = 2, .cpu_devices = 2});
   const auto store = std::make_shared<ParameterStore>(3);
   const auto fit = [&](const Strategy& strategy) {
@@ -183,7 +172,7 @@ TEST_CASE("parameters on a device are read, written, hashed and handed on to ano
 }
 
 TEST_CASE("devices in several parts of a plan train to the same bits") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   const auto expected = train_two_epochs(Mirrored(kCpus), mlp(), Grain::fused, data);
   for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused}) {
     for (const auto& second : {test_device(0), test_device(1), kCpus[1]}) {
@@ -198,7 +187,7 @@ TEST_CASE("devices in several parts of a plan train to the same bits") {
 }
 
 TEST_CASE("plans of a trainer share the data on a device, which are given back with the last") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   const auto before = test_device_bytes_in_use();
   {
     const Runtime runtime({.workers = 2, .cpu_devices = 1});
@@ -223,7 +212,7 @@ TEST_CASE("plans of a trainer share the data on a device, which are given back w
 }
 
 TEST_CASE("a predictor gives the CPU's bits on a device with memory of its own") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   Runtime runtime({.workers = 2, .cpu_devices = 1});
   const auto predict = [&](Device device) {
     const OneDevice strategy(device);
@@ -246,7 +235,7 @@ TEST_CASE("a predictor gives the CPU's bits on a device with memory of its own")
 }
 
 TEST_CASE("what finds no room on a device is named with its bytes, and nothing stays behind") {
-  const auto data = small_images();
+  const auto data = images_of_kinds(50, 2);
   const auto before = test_device_bytes_in_use();
   const auto error_of_training = [&]() -> std::string {
     const Runtime runtime({.workers = 1, .cpu_devices = 1});

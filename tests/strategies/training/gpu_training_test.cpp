@@ -15,6 +15,7 @@
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/limits.hpp"
+#include "troupe/tests/strategies/training/images_of_kinds.hpp"
 #include "troupe/tests/with_precision.hpp"
 
 using namespace troupe;
@@ -22,21 +23,9 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Images of 8 x 8 with two channels, of three kinds.
-Dataset images() {
-  constexpr std::int64_t kRows = 90, kPixels = 8 * 8 * 2;
-  Tensor features(Shape{kRows, 8, 8, 2}, DType::float32), labels(Shape{kRows}, DType::int32);
-  for (std::int64_t i = 0; i < features.elements(); ++i) {
-    const auto kind = static_cast<std::int32_t>(i / kPixels % 3);
-    labels.mutable_data<std::int32_t>()[i / kPixels] = kind;
-    features.mutable_data<float>()[i] = uniform(3, 1, static_cast<std::uint64_t>(i)) + (i % 3 == kind ? 0.5F : 0.0F);
-  }
-  return Dataset(features, labels, 3).shuffle(kRows).batch(16);
-}
-
 /// The same as bytes, which batches hold as float32.
 Dataset bytes() {
-  const auto data = images();
+  const auto data = images_of_kinds(90, 2);
   const auto features = data.array("features");
   Tensor pixels(features.shape(), DType::uint8);
   for (std::int64_t i = 0; i < features.elements(); ++i)
@@ -57,7 +46,7 @@ struct GpuOutcome {
 
 /// Three epochs whose last batch is smaller, and an evaluation.
 GpuOutcome train(const Strategy& strategy, const Model& model, Grain grain = Grain::fused,
-                 const Dataset& data = images()) {
+                 const Dataset& data = images_of_kinds(90, 2)) {
   const Runtime runtime({.workers = 2, .cpu_devices = 2});
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
                   {.seed = 3, .grain = grain, .stall_limit = patience()});
@@ -199,7 +188,7 @@ TEST_CASE("a predictor on a GPU predicts what one on a core does", "[.gpu]") {
   const auto device = gpu();
   if (!device) return;
   const auto predict = [](Device where) {
-    const auto data = images();
+    const auto data = images_of_kinds(90, 2);
     const Runtime runtime({.workers = 2, .cpu_devices = 1});
     const OneDevice strategy(where);
     Trainer trainer(runtime, strategy, kCnn, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.seed = 3});
