@@ -5,6 +5,7 @@
 
 #include "troupe/actors/plan/chains.hpp"
 #include "troupe/actors/plan/liveness.hpp"
+#include "troupe/actors/plan/reachability.hpp"
 #include "troupe/actors/plan/run_ahead.hpp"
 #include "troupe/actors/plan/share_executors.hpp"
 #include "troupe/actors/plan/share_memory.hpp"
@@ -167,10 +168,9 @@ Plan in_grain(Plan plan, Grain grain) {
   const auto dependencies = ordered(plan);
   contract(plan, dependencies, grouping_of(plan, dependencies, grain), grain == Grain::fused);
   widen_loops(plan);
-  if (grain == Grain::fused) return plan;
   if (grain == Grain::chains) share_executors(plan, dependencies);
-  share_memory(plan, Dependencies(plan));
-  share_streams(plan, dependencies);
+  if (grain != Grain::fused || plan.actors.size() <= Reachability::kMostActors) share_memory(plan, Dependencies(plan));
+  if (grain != Grain::fused) share_streams(plan, dependencies);
   return plan;
 }
 

@@ -134,14 +134,25 @@ std::size_t kept_bytes(const Plan& plan) {
 
 PlanMemory memory_of(const Plan& plan) {
   PlanMemory memory;
+  std::map<std::int32_t, std::size_t> arenas, scratches;  // shared by segments; by executor
+  const auto raise = [](std::size_t& most, std::size_t bytes) { most = std::max(most, bytes); };
   for (const auto& segment : plan.segments) {
     if (plan.actors[segment.actors[0]].role == ActorRole::external) continue;
     const auto layout = lay_out(plan, segment);
-    memory.arenas += Allocator::rounded(layout.arena_bytes);
+    const auto arena = Allocator::rounded(layout.arena_bytes), scratch = scratch_of(plan, segment);
+    if (shares_arena(plan, segment, layout))
+      raise(arenas[segment.executor], arena);
+    else
+      memory.arenas += arena;
+    if (shares_scratch(plan, segment))
+      raise(scratches[segment.executor], scratch);
+    else
+      memory.scratch += scratch;
     memory.slots += layout.slot_bytes(plan);
     memory.staging += staging_bytes(plan, segment, layout);
-    memory.scratch += scratch_of(plan, segment);
   }
+  for (const auto& [executor, bytes] : arenas) memory.arenas += bytes;
+  for (const auto& [executor, bytes] : scratches) memory.scratch += bytes;
   for (const auto& communicator : plan.communicators) memory.staging += sum_bytes(plan, communicator);
   for (auto bytes : plan.shared_buffers) memory.slots += Allocator::rounded(bytes);
   memory.data = kept_bytes(plan);

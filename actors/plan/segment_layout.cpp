@@ -202,6 +202,17 @@ ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& byt
   return {std::clamp<std::size_t>(kMostBytes / bytes, 1, std::min(kMostAreas, users)), bytes};
 }
 
+bool shares_scratch(const Plan& plan, const PlanSegment& segment) {
+  return is_host(segment.place.device) && std::ranges::all_of(segment.actors, [&](ActorId id) {
+           return plan.actors[id].task.call.has_value() && !plan.actors[id].make_task;
+         });
+}
+
+bool shares_arena(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout) {
+  constexpr std::size_t kSmall = 4096;
+  return shares_scratch(plan, segment) && layout.arena_bytes >= kSmall;
+}
+
 std::vector<TensorInfo> SegmentBoundary::port_infos(const Plan& plan) const {
   std::vector<TensorInfo> infos;
   for (auto edge : ports) infos.push_back(plan.edges[edge].info);

@@ -92,6 +92,14 @@ struct ScratchAreas {
   std::size_t total() const { return count * bytes; }
 };
 
+/// True if the kernels of the segment use the scratch memory of the segment's executor: if the segment is on the host
+/// and all its actors run ops, which need scratch memory only while their tasks fire.
+bool shares_scratch(const Plan& plan, const PlanSegment& segment);
+/// True if the inner values of the segment lie in an arena that its executor has for all such segments: if
+/// shares_scratch() is true and the values take at least 4 KiB. The executor finishes a firing of one of these segments
+/// before it begins a firing of another one. It can always do so, because an op is complete once its task has fired.
+bool shares_arena(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout);
+
 /// Bytes of a tensor; a batch axis counts as `rows` rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 

@@ -43,12 +43,10 @@ class Order {
   Reachability within_, across_;
 };
 
-/// True if the producers of both edges compute on one device, or both on the host, so that one buffer can serve both
-/// edges.
+/// True if the producers of both edges compute at one place, so that one buffer can serve both edges. Buffers do not
+/// move between the places of the host: the caches of their cores would exchange the contents.
 bool lie_together(const Plan& plan, EdgeId a, EdgeId b) {
-  const auto& one = plan.actors[plan.edges[a].producer].place.device;
-  const auto& other = plan.actors[plan.edges[b].producer].place.device;
-  return one == other || (is_host(one) && is_host(other));
+  return plan.actors[plan.edges[a].producer].place == plan.actors[plan.edges[b].producer].place;
 }
 
 std::size_t bytes_of(const Plan& plan, EdgeId edge) {

@@ -100,15 +100,15 @@ void SegmentBinding::append_to(std::vector<std::uintptr_t>& key) const {
 
 // ---- Segment
 
-Segment::Segment(const CheckedPlan& plan, std::int32_t number, std::span<const Tensor> shared_buffers,
-                 SegmentStreams& streams, SpawnContext& context)
+Segment::Segment(const CheckedPlan& plan, std::int32_t number, const ExecutorMemory& shared, SegmentStreams& streams,
+                 SpawnContext& context)
     : checked_(plan),
       plan_(*checked_),
       segment_(plan_.segments[number]),
       layout_(checked_.layout(number)),
       tasks_(plan_, segment_, layout_, context),
       port_infos_(layout_.port_infos(plan_)) {
-  make_memory({plan_, segment_, layout_, shared_buffers, context.store, streams.of(segment_)}, streams);
+  make_memory({plan_, segment_, layout_, shared, context.store, streams.of(segment_)}, streams);
   stream_ = &memory_->stream();
   const auto batch = std::ranges::find_if(port_infos_, [](const auto& info) { return info.shape.has_batch(); });
   if (batch != port_infos_.end()) batch_port_ = static_cast<std::int32_t>(batch - port_infos_.begin());
@@ -132,7 +132,7 @@ void Segment::make_memory(const SegmentMemorySetup& setup, const SegmentStreams&
 
 SegmentBinding& Segment::binding_for(std::int64_t rows) {
   if (auto* binding = bindings_.find(rows); binding != nullptr) return *binding;
-  scratch_ = memory_->scratch(tasks_.prepare(rows, segment_.place.device));
+  memory_->reserve_scratch(tasks_.prepare(rows, segment_.place.device));
   return bindings_.add(rows, SegmentBinding(rows, plan_, layout_, *memory_));
 }
 
@@ -158,7 +158,7 @@ Firing Segment::firing_of(std::size_t task) const {
           arguments.subspan(entry.first_argument + entry.inputs, entry.outputs),
           step_,
           binding_->rows(),
-          {*stream_, scratch_ + entry.scratch_offset},
+          {*stream_, memory_->scratch() + entry.scratch_offset},
           entry.start};
 }
 

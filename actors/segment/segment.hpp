@@ -78,9 +78,8 @@ class SegmentBinding {
 class Segment {
  public:
   /// Makes the tasks, allocates all memory that a firing with the plan's maximum number of rows needs, and binds the
-  /// arguments for these rows. `number` is the index of the segment in Plan::segments. `shared_buffers` has a buffer
-  /// for each entry of Plan::shared_buffers.
-  Segment(const CheckedPlan& plan, std::int32_t number, std::span<const Tensor> shared_buffers, SegmentStreams& streams,
+  /// arguments for these rows. `number` is the index of the segment in Plan::segments.
+  Segment(const CheckedPlan& plan, std::int32_t number, const ExecutorMemory& shared, SegmentStreams& streams,
           SpawnContext& context);
   ~Segment();
   Segment(const Segment&) = delete;
@@ -92,7 +91,7 @@ class Segment {
   const SegmentTasks& tasks() const { return tasks_; }
   SegmentMemory& memory() { return *memory_; }
   const SegmentBinding& binding() const { return *binding_; }
-  const std::byte* scratch() const { return scratch_; }
+  const std::byte* scratch() const { return memory_->scratch(); }
   /// The port whose tensors determine the number of rows of a firing; kNone if no port has a batch axis.
   std::int32_t batch_port() const { return batch_port_; }
 
@@ -142,7 +141,6 @@ class Segment {
   std::unique_ptr<SegmentMemory> memory_;
   Stream* stream_ = nullptr;
   SegmentTasks tasks_;
-  std::byte* scratch_ = nullptr;
   std::vector<TensorInfo> port_infos_;
   std::int32_t batch_port_ = kNone;
   RowsCache<SegmentBinding> bindings_{kMostBindings};

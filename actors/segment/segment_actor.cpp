@@ -18,8 +18,10 @@ SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
   if (!is_host(plan->segments[setup_.segments[0]].place.device)) ports_.on_device();
   SegmentStreams streams(*plan, setup_.segments);
   segments_.reserve(setup_.segments.size());
+  arena_waiters_.reserve(setup_.segments.size());
+  const ExecutorMemory shared(plan, setup_.segments, std::move(setup_.shared_buffers));
   for (auto index : setup_.segments) {
-    auto segment = std::make_unique<Segment>(plan, index, setup_.shared_buffers, streams, *setup_.context);
+    auto segment = std::make_unique<Segment>(plan, index, shared, streams, *setup_.context);
     const auto& layout = segment->layout();
     const auto count = [](const auto& items) { return static_cast<std::uint32_t>(items.size()); };
     const PortRange range{count(segment_of_input_), count(layout.ports), count(segment_of_output_),
@@ -28,10 +30,13 @@ SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
     segment_of_input_.resize(range.input(range.inputs), number);
     segment_of_output_.resize(range.output(range.outputs), number);
     SegmentFiring firing(*segment, *this, ports_, range, status_);
-    segments_.push_back({number, std::move(segment), range, std::move(firing)});
+    segments_.push_back({.number = number,
+                         .segment = std::move(segment),
+                         .ports = range,
+                         .firing = std::move(firing),
+                         .shares_arena = shares_arena(*plan, plan->segments[index], layout)});
   }
   ready_.reserve(segments_.size());
-  setup_.shared_buffers.clear();
   setup_.context.reset();
 }
 
@@ -114,6 +119,8 @@ void SegmentActor::on_stop() {
     if (!segment.finished && segment.segment->memory().is_busy()) segment.segment->tasks().abandon_updates();
   segments_.clear();
   ready_.clear();
+  arena_user_ = nullptr;
+  arena_waiters_.clear();
   setup_.busy_thread = nullptr;
 }
 
@@ -213,10 +220,15 @@ void SegmentActor::fire(State& segment) {
     segment.phase = Phase::idle;
     return;
   }
+  if (segment.shares_arena) {
+    if (arena_user_ != nullptr) return arena_waiters_.push_back(segment.number);
+    arena_user_ = &segment;
+  }
   segment.phase = Phase::running;
   note_step(firing.step());
   if ((segment.is_source && firing.step() >= end_step_) || !firing.begin()) {
     segment.phase = Phase::idle;
+    release_arena(segment);
     return end(segment);
   }
   // After a failed step of a source, the sources of this actor fire no further step.
@@ -245,12 +257,20 @@ void SegmentActor::run(State& segment) {
 
 void SegmentActor::finish(State& segment) {
   segment.phase = Phase::idle;
+  release_arena(segment);
   segment.firing.finish();
   // firing.finish() may have returned a slot to this segment itself, and so made the segment ready and queued it.
   if (segment.phase != Phase::idle) return;
   if (segment.is_source && sources_open_ && segment.firing.step() >= end_step_) return end(segment);
   if (ports_.drained(segment.ports)) end(segment);
   queue_if_ready(segment);
+}
+
+void SegmentActor::release_arena(const State& segment) {
+  if (arena_user_ != &segment) return;
+  arena_user_ = nullptr;
+  for (const auto waiter : arena_waiters_) ready_.push(waiter);
+  arena_waiters_.clear();
 }
 
 // ---- The end of a run

@@ -41,7 +41,8 @@ struct ExecutorSetup {
 /// share_executors.hpp); in the grain fused it runs all segments of a place. A segment whose actor has PlanActor::alone
 /// has an executor of its own. The executor fires a segment when every input holds a tensor and every
 /// output has a free slot. Between two tasks of a segment it turns to its other segments if one of them is ready, or if
-/// a message waits that may make one ready.
+/// a message waits that may make one ready. Of the segments that share an arena it finishes a firing of one before it
+/// begins a firing of another one.
 class SegmentActor final : public Participant {
  public:
   SegmentActor(caf::actor_config& config, ExecutorSetup setup);
@@ -63,6 +64,7 @@ class SegmentActor final : public Participant {
     PortRange ports;
     SegmentFiring firing;
     bool is_source = !segment->tasks().sources().empty();
+    bool shares_arena = false;
     Phase phase = Phase::idle;
     /// The number of inputs without a tensor and of outputs without a free slot.
     std::uint32_t blockers = 0;
@@ -100,6 +102,7 @@ class SegmentActor final : public Participant {
   void fire(State& segment);
   void run(State& segment);
   void finish(State& segment);
+  void release_arena(const State& segment);
 
   // The end of a run.
   void end(State& segment);
@@ -115,6 +118,10 @@ class SegmentActor final : public Participant {
   std::vector<State> segments_;
   std::vector<std::uint32_t> segment_of_input_, segment_of_output_;
   ReadyQueue ready_;
+  /// The segment whose firing uses the arena that segments share. Null if there is no such firing.
+  const State* arena_user_ = nullptr;
+  /// The numbers of the segments that can begin a firing once the arena is free.
+  std::vector<std::uint32_t> arena_waiters_;
   std::int64_t end_step_ = 0;
   bool sources_open_ = false;
   bool continuing_ = false;

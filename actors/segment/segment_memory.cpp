@@ -6,31 +6,19 @@
 
 namespace troupe {
 
-namespace {
-
-/// Calls `allocate` and returns its tensor. An Error of `allocate` is thrown again with `purpose` as its place.
-template <class Allocate>
-Tensor memory_for(const std::string& purpose, Allocate allocate) {
-  try {
-    return allocate();
-  } catch (const Error& error) {
-    throw Error(purpose, error.what());
-  }
-}
-
-Tensor bytes_on(Device device, std::size_t bytes) {
-  return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
-}
-
-}  // namespace
-
 // ---- SegmentMemory
 
 SegmentMemory::SegmentMemory(const SegmentMemorySetup& setup)
-    : last_uses_(setup.layout.ports.size()), name_(setup.segment.name), store_(setup.store), stream_(setup.stream) {
-  const auto* largest = setup.layout.producer_of_largest(setup.plan);
-  arena_ = memory_for("inner values of " + name_ + ", the largest that of '" + (largest ? *largest : name_) + "'",
-                      [&] { return bytes_on(setup.segment.place.device, setup.layout.arena_bytes); });
+    : last_uses_(setup.layout.ports.size()),
+      name_(setup.segment.name),
+      store_(setup.store),
+      stream_(setup.stream),
+      arena_(setup.shared.arena),
+      scratch_(setup.shared.scratch) {
+  const auto& plan = setup.plan;
+  const auto& segment = setup.segment;
+  if (!shares_arena(plan, segment, setup.layout)) arena_ = arena_of(plan, segment, setup.layout);
+  if (!shares_scratch(plan, segment)) scratch_ = std::make_shared<ScratchMemory>(segment.place.device);
 }
 
 void SegmentMemory::allocate_slots(const SegmentMemorySetup& setup) {
@@ -53,14 +41,8 @@ Tensor SegmentMemory::slot_for(const SegmentMemorySetup& setup, const SegmentOut
   const auto shape = edge.info.shape.with_rows(setup.plan.max_rows);
   if (output.is_parameter(edge)) return parameter(*output.parameter).view(shape);
   if (edge.shared_buffer != kNone)
-    return setup.shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, edge.shared_offset);
+    return setup.shared.buffers[edge.shared_buffer].view(shape, edge.info.dtype, edge.shared_offset);
   return memory_for(setup.plan.actors[edge.producer].name, [&] { return make_slot(setup, edge); });
-}
-
-std::byte* SegmentMemory::scratch(std::size_t bytes) {
-  if (!scratch_ || bytes > scratch_.bytes())
-    scratch_ = memory_for("kernels of " + name_, [&] { return bytes_on(arena_.device(), bytes); });
-  return scratch_.address();
 }
 
 SentTensor SegmentMemory::send(std::uint32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows) {

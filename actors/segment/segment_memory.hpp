@@ -9,6 +9,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/actors/ports/ports.hpp"
+#include "troupe/actors/segment/executor_memory.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 #include "troupe/ops/core/stream.hpp"
@@ -20,8 +21,8 @@ struct SegmentMemorySetup {
   const Plan& plan;
   const PlanSegment& segment;
   const SegmentLayout& layout;
-  /// The buffers that edges share, by PlanEdge::shared_buffer. The memory keeps views of them.
-  std::span<const Tensor> shared_buffers;
+  /// The memory keeps views of it.
+  const ExecutorMemory& shared;
   std::shared_ptr<ParameterStore> store;
   std::shared_ptr<Stream> stream;
 };
@@ -46,8 +47,9 @@ class SegmentMemory {
   /// The slots of an output, with room for the plan's maximum number of rows. The handles are empty if the output
   /// overwrites the tensor of a port, an edge over which tensors arrive.
   const std::vector<Tensor>& slots(std::uint32_t output) const { return outputs_[output].slots; }
-  /// Scratch memory of at least `bytes`, for the kernels of all tasks. A later call with more bytes replaces it.
-  std::byte* scratch(std::size_t bytes);
+  /// Makes room for the scratch memory of the kernels of all tasks; see ScratchMemory.
+  void reserve_scratch(std::size_t bytes) { scratch_->reserve(bytes, "kernels of " + name_); }
+  std::byte* scratch() const { return scratch_->address(); }
   /// The parameter as the segment's tasks use it: the tensor in the store, or its copy on the segment's device.
   virtual const Tensor& parameter(const ParameterRef& ref) = 0;
   /// The constant as the segment's tasks read it: `value`, or its copy on the segment's device.
@@ -84,7 +86,8 @@ class SegmentMemory {
   bool is_busy() const;
 
  protected:
-  /// Allocates the arena. If that fails, throws Error that names the actor with the largest value in the arena.
+  /// Allocates the arena, unless it is shared. If that fails, throws Error that names the actor with the largest value
+  /// in the arena.
   explicit SegmentMemory(const SegmentMemorySetup& setup);
 
   const std::string& name() const { return name_; }
@@ -126,7 +129,7 @@ class SegmentMemory {
   std::shared_ptr<ParameterStore> store_;
   std::shared_ptr<Stream> stream_;
   Tensor arena_;
-  Tensor scratch_;
+  std::shared_ptr<ScratchMemory> scratch_;
   std::vector<Output> outputs_;
   bool has_sent_ = false;
   std::optional<Event> last_work_;

@@ -11,6 +11,7 @@
 #include "troupe/actors/segment/segment_actor.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
+#include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/signals_blocked.hpp"
 
@@ -94,12 +95,30 @@ bool PlanPart::has_source(const std::vector<std::int32_t>& segments) const {
 
 std::vector<Tensor> PlanPart::allocate_shared_buffers() const {
   const auto& plan = *together_.plan;
+  const auto bytes_on = [](Device device, std::size_t bytes) {
+    return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
+  };
   std::vector<Tensor> buffers(plan.shared_buffers.size());
+  std::map<Device, std::set<std::int32_t>> on_host;
   for (const auto& edge : plan.edges) {
     const auto& place = plan.actors[edge.producer].place;
     if (edge.shared_buffer == kNone || place.process != process_ || buffers[edge.shared_buffer]) continue;
-    const auto bytes = static_cast<std::int64_t>(plan.shared_buffers[edge.shared_buffer]);
-    buffers[edge.shared_buffer] = Tensor(Shape{bytes}, DType::uint8, place.device);
+    if (is_host(place.device))
+      on_host[place.device].insert(edge.shared_buffer);
+    else
+      buffers[edge.shared_buffer] = bytes_on(place.device, plan.shared_buffers[edge.shared_buffer]);
+  }
+  // One block holds the buffers of a CPU device, because huge pages fill a large block better than small ones.
+  for (const auto& [device, numbers] : on_host) {
+    std::size_t bytes = 0;
+    for (const auto number : numbers) bytes += Allocator::rounded(plan.shared_buffers[number]);
+    const auto block = bytes_on(device, bytes);
+    bytes = 0;
+    for (const auto number : numbers) {
+      const auto size = plan.shared_buffers[number];
+      buffers[number] = block.view(Shape{static_cast<std::int64_t>(size)}, DType::uint8, bytes);
+      bytes += Allocator::rounded(size);
+    }
   }
   return buffers;
 }

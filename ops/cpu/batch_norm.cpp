@@ -7,14 +7,57 @@ namespace troupe::cpu {
 
 namespace {
 
+[[gnu::always_inline]] inline void add_squares_of_pairs(std::int64_t n, std::int64_t runs, const BFloat16* x,
+                                                        const float* center, float* sums, float* squares) {
+  add_runs_of_pairs(n, runs, sums, squares, [=](std::int64_t i) {
+    EvenOdd from;
+    load(center + i, from);
+    return [=](std::int64_t begin, EvenOdd& sum, EvenOdd& square) {
+      EvenOdd d;
+      load(x + begin, d);
+      d.even -= from.even;
+      d.odd -= from.odd;
+      sum.even += d.even;
+      sum.odd += d.odd;
+      square.even += d.even * d.even;
+      square.odd += d.odd * d.odd;
+    };
+  });
+}
+
 template <class T>
 [[gnu::always_inline]] inline void add_squares_of(std::int64_t n, std::int64_t runs, const T* __restrict x,
                                                   const float* __restrict center, float* __restrict sums,
                                                   float* __restrict squares) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (n % kEvenOdd == 0) return add_squares_of_pairs(n, runs, x, center, sums, squares);
   add_runs(n, runs, sums, squares, [=](std::int64_t begin, std::int64_t i, float& sum, float& square) {
     const float d = static_cast<float>(x[begin + i]) - center[i];
     sum += d;
     square += d * d;
+  });
+}
+
+[[gnu::always_inline]] inline void normalize_pairs(std::int64_t n, std::int64_t runs, const ChannelNormalization& by,
+                                                   const BFloat16* x, const BFloat16* residual, BFloat16* y) {
+  const bool relu = by.relu;
+  compute_pairs(n, runs, [=](std::int64_t i) {
+    return [=, norm = EvenOddNormalization(by, i)](std::int64_t begin) {
+      EvenOdd result;
+      load(x + begin, result);
+      norm.normalize(result, result);
+      if (residual != nullptr) {
+        EvenOdd more;
+        load(residual + begin, more);
+        result.even += more.even;
+        result.odd += more.odd;
+      }
+      if (relu) {
+        clear_where_negative(result.even);
+        clear_where_negative(result.odd);
+      }
+      store(result, y + begin);
+    };
   });
 }
 
@@ -33,6 +76,8 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline void normalize_all(std::int64_t n, std::int64_t runs, const ChannelNormalization& by,
                                                  const T* x, const T* residual, T* y) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (n % kEvenOdd == 0) return normalize_pairs(n, runs, by, x, residual, y);
   if (n != kRunWidth) {
     for (std::int64_t at = 0; at < n * runs; at += n)
       normalize_run(n, by, x + at, residual != nullptr ? residual + at : nullptr, y + at);

@@ -5,10 +5,55 @@ namespace troupe::cpu {
 
 namespace {
 
+/// Adds the terms of gradients d of elements `from` whose means are given.
+[[gnu::always_inline]] inline void add_terms(const EvenOdd& d, const EvenOdd& from, const EvenOdd& mean, EvenOdd& sum,
+                                             EvenOdd& product) {
+  sum.even += d.even;
+  sum.odd += d.odd;
+  product.even += d.even * (from.even - mean.even);
+  product.odd += d.odd * (from.odd - mean.odd);
+}
+
+/// Adds the sums after change(begin, d) has changed the gradients d of the elements from `begin` on.
+template <class Change>
+[[gnu::always_inline]] inline void add_products_of_pairs(std::int64_t n, std::int64_t runs, const BFloat16* dy,
+                                                         const BFloat16* x, const float* mean, float* sums,
+                                                         float* products, Change change) {
+  add_runs_of_pairs(n, runs, sums, products, [=](std::int64_t i) {
+    EvenOdd means;
+    load(mean + i, means);
+    return [=](std::int64_t begin, EvenOdd& sum, EvenOdd& product) {
+      EvenOdd d, from;
+      load(dy + begin, d);
+      load(x + begin, from);
+      change(begin, d);
+      add_terms(d, from, means, sum, product);
+    };
+  });
+}
+
+[[gnu::always_inline]] inline void add_relu_products_of_pairs(std::int64_t n, std::int64_t runs, const BFloat16* dy,
+                                                              const BFloat16* x, const ChannelNormalization& by,
+                                                              float* sums, float* products) {
+  add_runs_of_pairs(n, runs, sums, products, [=](std::int64_t i) {
+    return [=, norm = EvenOddNormalization(by, i)](std::int64_t begin, EvenOdd& sum, EvenOdd& product) {
+      EvenOdd d, from, y;
+      load(dy + begin, d);
+      load(x + begin, from);
+      norm.normalize(from, y);
+      keep_where_positive(y.even, d.even);
+      keep_where_positive(y.odd, d.odd);
+      add_terms(d, from, norm.mean, sum, product);
+    };
+  });
+}
+
 template <class T>
 [[gnu::always_inline]] inline void add_products_of(std::int64_t n, std::int64_t runs, const T* __restrict dy,
                                                    const T* __restrict x, const float* __restrict mean,
                                                    float* __restrict sums, float* __restrict products) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (n % kEvenOdd == 0) return add_products_of_pairs(n, runs, dy, x, mean, sums, products, [](const auto&...) {});
   add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
     const auto d = static_cast<float>(dy[begin + i]);
     sum += d;
@@ -22,6 +67,8 @@ template <class T>
 [[gnu::always_inline]] inline void add_relu_products_of(std::int64_t n, std::int64_t runs, const T* __restrict dy,
                                                         const T* __restrict x, const ChannelNormalization& by,
                                                         float* __restrict sums, float* __restrict products) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (n % kEvenOdd == 0) return add_relu_products_of_pairs(n, runs, dy, x, by, sums, products);
   const ChannelNormalization of = by;
   add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
     const auto from = static_cast<float>(x[begin + i]), d = static_cast<float>(dy[begin + i]);
@@ -37,6 +84,15 @@ template <class T>
                                                         const T* __restrict x, const float* __restrict mean,
                                                         const T* __restrict y, T* __restrict dz, float* __restrict sums,
                                                         float* __restrict products) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (n % kEvenOdd == 0)
+      return add_products_of_pairs(n, runs, dy, x, mean, sums, products, [=](std::int64_t begin, EvenOdd& d) {
+        EvenOdd result;
+        load(y + begin, result);
+        keep_where_positive(result.even, d.even);
+        keep_where_positive(result.odd, d.odd);
+        store(d, dz + begin);
+      });
   add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
     const auto from = static_cast<float>(x[begin + i]), d = static_cast<float>(dy[begin + i]);
     const float before = static_cast<float>(y[begin + i]) > 0.0F ? d : 0.0F;
@@ -52,12 +108,40 @@ struct InputGradient {
   const float *factor, *along, *shift;
 };
 
+[[gnu::always_inline]] inline void input_grad_of_pairs(std::int64_t n, std::int64_t runs, const InputGradient& by,
+                                                       const ChannelNormalization& norm, const BFloat16* dy,
+                                                       const BFloat16* x, BFloat16* dx) {
+  const bool relu = norm.relu;
+  compute_pairs(n, runs, [=](std::int64_t i) {
+    EvenOdd factor, along, shift;
+    load(by.factor + i, factor);
+    load(by.along + i, along);
+    load(by.shift + i, shift);
+    return [=, numbers = EvenOddNormalization(norm, i)](std::int64_t begin) {
+      EvenOdd d, from;
+      load(dy + begin, d);
+      load(x + begin, from);
+      if (relu) {
+        EvenOdd y;
+        numbers.normalize(from, y);
+        keep_where_positive(y.even, d.even);
+        keep_where_positive(y.odd, d.odd);
+      }
+      d.even = d.even * factor.even - (from.even - numbers.mean.even) * along.even - shift.even;
+      d.odd = d.odd * factor.odd - (from.odd - numbers.mean.odd) * along.odd - shift.odd;
+      store(d, dx + begin);
+    };
+  });
+}
+
 /// Computes the gradients of `runs` runs of n elements. Before a relu the gradient of an element whose normalized value
 /// is not above 0 is computed as for dy = 0.
 template <class T>
 [[gnu::always_inline]] inline void input_grad_of(std::int64_t n, std::int64_t runs, const InputGradient& by,
                                                  const ChannelNormalization& norm, const T* __restrict dy,
                                                  const T* __restrict x, T* __restrict dx) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (n % kEvenOdd == 0) return input_grad_of_pairs(n, runs, by, norm, dy, x, dx);
   const auto gradient = [&](std::int64_t i, float dz, float at) {
     return T(dz * by.factor[i] - (at - norm.mean[i]) * by.along[i] - by.shift[i]);
   };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "troupe/ops/cpu/bfloat16_vectors.hpp"
 #include "troupe/ops/cpu/channel_sums.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 
@@ -17,6 +18,22 @@ struct ChannelNormalization {
 [[gnu::always_inline]] inline float normalized(const ChannelNormalization& by, std::int64_t i, float x) {
   return (x - by.mean[i]) * by.factor[i] + by.shift[i];
 }
+
+/// The numbers of a ChannelNormalization for the elements i to i + kEvenOdd of a run.
+struct EvenOddNormalization {
+  EvenOdd mean, factor, shift;
+
+  [[gnu::always_inline]] EvenOddNormalization(const ChannelNormalization& by, std::int64_t i) {
+    load(by.mean + i, mean);
+    load(by.factor + i, factor);
+    load(by.shift + i, shift);
+  }
+  /// Sets y to the normalized elements of x.
+  [[gnu::always_inline]] void normalize(const EvenOdd& x, EvenOdd& y) const {
+    y.even = (x.even - mean.even) * factor.even + shift.even;
+    y.odd = (x.odd - mean.odd) * factor.odd + shift.odd;
+  }
+};
 
 inline float inverse_deviation(float variance, float epsilon) {
   return 1.0F / std::sqrt(variance + epsilon);

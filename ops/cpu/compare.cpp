@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "troupe/ops/cpu/bfloat16_vectors.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/walk.hpp"
@@ -54,10 +55,14 @@ To cast_number(From x) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);    \
   }
 TROUPE_CONVERSION(float, Float16)
-TROUPE_CONVERSION(float, BFloat16)
 TROUPE_CONVERSION(Float16, float)
 TROUPE_CONVERSION(BFloat16, float)
 #undef TROUPE_CONVERSION
+TROUPE_SIMD_CLONES void convert(std::int64_t n, const float* x, BFloat16* y) {
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16) store(vector_at(x + i), y + i);
+  for (; i < n; ++i) y[i] = BFloat16(x[i]);
+}
 
 template <class To, class From>
 void cast_all(std::int64_t n, const From* x, To* y) {

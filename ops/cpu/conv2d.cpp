@@ -155,8 +155,9 @@ std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
   const auto& dy = call.inputs[1].shape;
   const auto pixels = dy.elements() / dy.back(0);
   const ConvolutionShapes shapes{call.inputs[0].shape, call.outputs[0].shape, dy, call.attributes};
-  if (!has_16_bits(call) && is_winograd(shapes)) {
-    auto weights = make_winograd_grad_weights(shapes);
+  // In bfloat16, direct convolution is faster only on processors that multiply matrices.
+  if (is_winograd(shapes) && (!has_16_bits(call) || !has_bfloat16_matrices())) {
+    auto weights = make_winograd_grad_weights(shapes, call.inputs[0].dtype);
     if (!has_bias) return weights;
     return std::make_unique<WeightsAndBiasKernel>(std::move(weights), pixels, dy.back(0));
   }

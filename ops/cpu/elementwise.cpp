@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "troupe/ops/cpu/bfloat16_vectors.hpp"
 #include "troupe/ops/cpu/block_sums.hpp"
+#include "troupe/ops/cpu/in_float32.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/map.hpp"
 #include "troupe/ops/cpu/walk.hpp"
@@ -39,6 +41,19 @@ TROUPE_SIMD_CLONES void relu_grad_row(std::int64_t n, const float* dy, const flo
   }
 }
 
+TROUPE_SIMD_CLONES void add_all(std::int64_t n, const BFloat16* a, const BFloat16* b, BFloat16* y) {
+  std::int64_t i = 0;
+  for (; i + kEvenOdd <= n; i += kEvenOdd) {
+    EvenOdd sum, more;
+    load(a + i, sum);
+    load(b + i, more);
+    sum.even += more.even;
+    sum.odd += more.odd;
+    store(sum, y + i);
+  }
+  for (; i < n; ++i) y[i] = BFloat16(static_cast<float>(a[i]) + static_cast<float>(b[i]));
+}
+
 using Run = void (*)(std::int64_t, const float*, std::int64_t, const float*, std::int64_t, float*);
 
 std::unique_ptr<Kernel> make_broadcast(const OpCall& call, Run run) {
@@ -64,10 +79,19 @@ std::unique_ptr<Kernel> make_broadcast(const OpCall& call, Run run) {
     return make_broadcast(call, factory##_run);                                                                 \
   }
 
-TROUPE_BROADCAST_KERNEL(make_add, +)
+TROUPE_BROADCAST_KERNEL(make_float_add, +)
 TROUPE_BROADCAST_KERNEL(make_sub, -)
 TROUPE_BROADCAST_KERNEL(make_mul, *)
 TROUPE_BROADCAST_KERNEL(make_div, /)
+
+std::unique_ptr<Kernel> make_add(const OpCall& call) {
+  const auto &a = call.inputs[0], &b = call.inputs[1];
+  if (a.dtype == DType::bfloat16 && b == a)
+    return function_kernel([](Inputs in, Outputs out) {
+      add_all(out[0].elements(), elements<BFloat16>(in[0]), elements<BFloat16>(in[1]), elements<BFloat16>(out[0]));
+    });
+  return has_16_bits(call) ? in_float32(call, make_float_add) : make_float_add(call);
+}
 
 // Input 1 gives only the shape of the result, so it may have any dtype.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {

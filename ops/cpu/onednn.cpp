@@ -19,6 +19,13 @@ dnnl::memory::data_type type_of(DType dtype) {
   return dtype == DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+/// Whether the processor has an instruction set, and oneDNN is allowed to use it.
+bool may_use(dnnl::cpu_isa isa) {
+  // The bits of an instruction set include those of the sets that it contains.
+  const auto needed = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}
+
 }  // namespace
 
 const dnnl::engine& onednn_engine() {
@@ -44,9 +51,11 @@ Layout images(const Shape& shape, DType dtype) {
 }
 
 bool has_bfloat16_products() {
-  // The bits of an instruction set include those of the sets that it contains.
-  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+  return may_use(dnnl::cpu_isa::avx512_core_bf16);
+}
+
+bool has_bfloat16_matrices() {
+  return may_use(dnnl::cpu_isa::avx512_core_amx);
 }
 
 bool has_onednn_dtypes(const OpCall& call) {

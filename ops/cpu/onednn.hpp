@@ -40,6 +40,8 @@ Layout images(const Shape& shape, DType dtype = DType::float32);
 /// True if oneDNN computes products of bfloat16 with instructions of this processor for them (AVX512_BF16 or AMX).
 /// Needs no engine.
 bool has_bfloat16_products();
+/// The same for instructions that multiply matrices of bfloat16 (AMX).
+bool has_bfloat16_matrices();
 /// True if oneDNN computes a product or convolution in the dtypes of the call: it has no 16-bit floats, or only
 /// bfloat16 and has_bfloat16_products() is true.
 bool has_onednn_dtypes(const OpCall& call);

@@ -18,4 +18,8 @@ typedef float UnalignedVector16 __attribute__((vector_size(64), aligned(4), may_
   return *reinterpret_cast<const UnalignedVector16*>(x);
 }
 
+[[gnu::always_inline]] inline void load(const float* from, Vector16& numbers) {
+  numbers = vector_at(from);
+}
+
 }  // namespace troupe::cpu

@@ -140,7 +140,8 @@ class WinogradKernel final : public Kernel {
   bool flips_, relu_;
 };
 
-/// The gradient of a convolution with respect to the weights.
+/// The gradient of a convolution with respect to the weights. T is the type of the images.
+template <class T>
 class WinogradWeightsKernel final : public Kernel {
  public:
   explicit WinogradWeightsKernel(const Passes& passes) : passes_(passes) {}
@@ -157,8 +158,8 @@ class WinogradWeightsKernel final : public Kernel {
     const auto channels = passes_.inputs.channels, filters = passes_.filters();
     for (std::int64_t tile = 0; tile < passes_.tiles; tile += kTilesOfPass) {
       const auto count = std::min(kTilesOfPass, passes_.tiles - tile);
-      transform_inputs(passes_.inputs, floats(in[0]), tile, count, memory.pass.inputs);
-      transform_output_grads(passes_.outputs, floats(in[1]), tile, count, memory.pass.outputs);
+      transform_inputs(passes_.inputs, elements<T>(in[0]), tile, count, memory.pass.inputs);
+      transform_output_grads(passes_.outputs, elements<T>(in[1]), tile, count, memory.pass.outputs);
       multiply_over_tiles(count, channels, filters, memory.pass.inputs, memory.pass.outputs,
                           tile == 0 ? memory.sums : memory.of_pass);
       if (tile > 0) add_to_sums(kPlanes * passes_.weights(), memory.of_pass, memory.sums);
@@ -204,8 +205,10 @@ std::unique_ptr<Kernel> make_winograd_grad_data(const ConvolutionShapes& shapes)
                                           false);
 }
 
-std::unique_ptr<Kernel> make_winograd_grad_weights(const ConvolutionShapes& shapes) {
-  return std::make_unique<WinogradWeightsKernel>(Passes(shapes.x, shapes.y, shapes.attributes.integer("padding")));
+std::unique_ptr<Kernel> make_winograd_grad_weights(const ConvolutionShapes& shapes, DType images) {
+  const Passes passes(shapes.x, shapes.y, shapes.attributes.integer("padding"));
+  if (images == DType::bfloat16) return std::make_unique<WinogradWeightsKernel<BFloat16>>(passes);
+  return std::make_unique<WinogradWeightsKernel<float>>(passes);
 }
 
 }  // namespace troupe::cpu

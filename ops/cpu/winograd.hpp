@@ -20,10 +20,10 @@ struct ConvolutionShapes {
 bool is_winograd(const ConvolutionShapes& shapes);
 
 // The kernels of conv2d and conv2d_grad_data for such a convolution, and that of conv2d_grad_weights without the
-// gradient of a bias.
+// gradient of a bias. They compute in float32. The images of the last one may be bfloat16.
 
 std::unique_ptr<Kernel> make_winograd(const ConvolutionShapes& shapes);
 std::unique_ptr<Kernel> make_winograd_grad_data(const ConvolutionShapes& shapes);
-std::unique_ptr<Kernel> make_winograd_grad_weights(const ConvolutionShapes& shapes);
+std::unique_ptr<Kernel> make_winograd_grad_weights(const ConvolutionShapes& shapes, DType images);
 
 }  // namespace troupe::cpu

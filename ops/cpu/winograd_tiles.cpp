@@ -1,9 +1,10 @@
 #include "troupe/ops/cpu/winograd_tiles.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "troupe/ops/core/simd_clones.hpp"
-#include "troupe/ops/cpu/vector16.hpp"
+#include "troupe/ops/cpu/bfloat16_vectors.hpp"
 
 namespace troupe::cpu {
 
@@ -89,17 +90,18 @@ Position position_of(const TiledImages& images, std::int64_t tile) {
 }
 
 /// The memory of `size` x `size` pixels of 16 channels: the first pixel, and the distances of rows and columns.
+template <class T>
 struct Pixels {
-  const float* first;
+  const T* first;
   std::int64_t row, column;
 };
 
 /// The pixels of a tile from a channel on: those of the image, or copies in `edge`, which has kPlanes vectors, with
 /// zeros for those outside of the image.
-template <int size>
-[[gnu::always_inline]] inline Pixels pixels_at(const TiledImages& images, const float* x, const Position& at,
-                                               std::int64_t channel, float* edge) {
-  const float* const image = x + at.image * images.height * images.width * images.channels + channel;
+template <int size, class T>
+[[gnu::always_inline]] inline Pixels<T> pixels_at(const TiledImages& images, const T* x, const Position& at,
+                                                  std::int64_t channel, T* edge) {
+  const T* const image = x + at.image * images.height * images.width * images.channels + channel;
   const auto pixel_at = [&](std::int64_t row, std::int64_t column) {
     return image + ((at.row + row) * images.width + at.column + column) * images.channels;
   };
@@ -109,19 +111,19 @@ template <int size>
   };
   if (is_row(0) && is_row(size - 1) && is_column(0) && is_column(size - 1))
     return {pixel_at(0, 0), images.width * images.channels, images.channels};
-  static constexpr float kZeros[kBlock] = {};
+  static constexpr T kZeros[kBlock] = {};
   for (std::int64_t row = 0; row < size; ++row)
     for (std::int64_t column = 0; column < size; ++column)
-      vector_at(edge + (row * size + column) * kBlock) =
-          vector_at(is_row(row) && is_column(column) ? pixel_at(row, column) : kZeros);
+      std::memcpy(edge + (row * size + column) * kBlock,
+                  is_row(row) && is_column(column) ? pixel_at(row, column) : kZeros, sizeof(kZeros));
   return {edge, size * kBlock, kBlock};
 }
 
 /// Asks the processor to load the pixels of a tile from a channel on, as far as they lie in the image.
-template <int size>
-[[gnu::always_inline]] inline void prefetch(const TiledImages& images, const float* x, const Position& at,
+template <int size, class T>
+[[gnu::always_inline]] inline void prefetch(const TiledImages& images, const T* x, const Position& at,
                                             std::int64_t channel) {
-  const float* const image = x + at.image * images.height * images.width * images.channels + channel;
+  const T* const image = x + at.image * images.height * images.width * images.channels + channel;
   for (auto row = std::max<std::int64_t>(0, at.row); row < std::min(images.height, at.row + size); ++row)
     for (auto column = std::max<std::int64_t>(0, at.column); column < std::min(images.width, at.column + size);
          ++column)
@@ -129,16 +131,16 @@ template <int size>
 }
 
 /// Loads the pixels in rows of kSpan vectors.
-template <int size>
-[[gnu::always_inline]] inline void load(const Pixels& pixels, Vector16* d) {
+template <int size, class T>
+[[gnu::always_inline]] inline void load_pixels(const Pixels<T>& pixels, Vector16* d) {
 #pragma GCC unroll 6
   for (int i = 0; i < size; ++i)
 #pragma GCC unroll 6
-    for (int j = 0; j < size; ++j) d[i * kSpan + j] = vector_at(pixels.first + i * pixels.row + j * pixels.column);
+    for (int j = 0; j < size; ++j) load(pixels.first + i * pixels.row + j * pixels.column, d[i * kSpan + j]);
 }
 
 /// Stores the elements in planes that are `stride` floats apart.
-[[gnu::always_inline]] inline void store(float* planes, std::int64_t stride, const Vector16* d) {
+[[gnu::always_inline]] inline void store_planes(float* planes, std::int64_t stride, const Vector16* d) {
 #pragma GCC unroll 36
   for (int plane = 0; plane < kPlanes; ++plane) vector_at(planes + plane * stride) = d[plane];
 }
@@ -148,43 +150,60 @@ template <int size>
   return planes.data + channel / kBlock * planes.block + tile * kBlock;
 }
 
-}  // namespace
-
-TROUPE_SIMD_CLONES void transform_inputs(const TiledImages& images, const float* x, std::int64_t tile,
-                                         std::int64_t count, const Planes& planes) {
-  float edge[kPlanes * kBlock];
+template <class T>
+[[gnu::always_inline]] inline void inputs_to_planes(const TiledImages& images, const T* x, std::int64_t tile,
+                                                    std::int64_t count, const Planes& planes) {
+  T edge[kPlanes * kBlock];
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = position_of(images, tile + i), next = position_of(images, tile + std::min(i + kAhead, count - 1));
     for (std::int64_t channel = 0; channel < images.channels; channel += kBlock) {
       prefetch<kSpan>(images, x, next, channel);
       Vector16 d[kPlanes];
-      load<kSpan>(pixels_at<kSpan>(images, x, at, channel, edge), d);
+      load_pixels<kSpan>(pixels_at<kSpan>(images, x, at, channel, edge), d);
 #pragma GCC unroll 36
       for (int row = 0; row < kSpan; ++row) transform_input(d + row * kSpan, 1);
 #pragma GCC unroll 36
       for (int column = 0; column < kSpan; ++column) transform_input(d + column, kSpan);
-      store(place_of(planes, i, channel), planes.stride, d);
+      store_planes(place_of(planes, i, channel), planes.stride, d);
     }
   }
 }
 
-TROUPE_SIMD_CLONES void transform_output_grads(const TiledImages& images, const float* dy, std::int64_t tile,
-                                               std::int64_t count, const Planes& planes) {
-  float edge[kPlanes * kBlock];
+template <class T>
+[[gnu::always_inline]] inline void output_grads_to_planes(const TiledImages& images, const T* dy, std::int64_t tile,
+                                                          std::int64_t count, const Planes& planes) {
+  T edge[kPlanes * kBlock];
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = position_of(images, tile + i), next = position_of(images, tile + std::min(i + kAhead, count - 1));
     for (std::int64_t channel = 0; channel < images.channels; channel += kBlock) {
       prefetch<kTile>(images, dy, next, channel);
       Vector16 d[kPlanes];
-      load<kTile>(pixels_at<kTile>(images, dy, at, channel, edge), d);
+      load_pixels<kTile>(pixels_at<kTile>(images, dy, at, channel, edge), d);
 #pragma GCC unroll 36
       for (int row = 0; row < kTile; ++row) transform_output_grad(d + row * kSpan, 1);
 #pragma GCC unroll 36
       for (int column = 0; column < kSpan; ++column) transform_output_grad(d + column, kSpan);
-      store(place_of(planes, i, channel), planes.stride, d);
+      store_planes(place_of(planes, i, channel), planes.stride, d);
     }
   }
 }
+
+}  // namespace
+
+// The transforms of images of each dtype. They are macros, because clang cannot compile a template for several vector
+// widths.
+#define TROUPE_TRANSFORMS(T)                                                                                \
+  TROUPE_SIMD_CLONES void transform_inputs(const TiledImages& images, const T* x, std::int64_t tile,        \
+                                           std::int64_t count, const Planes& planes) {                      \
+    inputs_to_planes(images, x, tile, count, planes);                                                       \
+  }                                                                                                         \
+  TROUPE_SIMD_CLONES void transform_output_grads(const TiledImages& images, const T* dy, std::int64_t tile, \
+                                                 std::int64_t count, const Planes& planes) {                \
+    output_grads_to_planes(images, dy, tile, count, planes);                                                \
+  }
+TROUPE_TRANSFORMS(float)
+TROUPE_TRANSFORMS(BFloat16)
+#undef TROUPE_TRANSFORMS
 
 TROUPE_SIMD_CLONES void transform_to_outputs(const TiledImages& images, const Planes& planes, std::int64_t tile,
                                              std::int64_t count, const float* bias, bool relu, float* y) {
@@ -226,7 +245,7 @@ TROUPE_SIMD_CLONES void transform_filters(std::int64_t channels, std::int64_t fi
     }
 #pragma GCC unroll 36
     for (int column = 0; column < kSpan; ++column) transform_filter(g + column, kSpan);
-    store(planes + at, channels * filters, g);
+    store_planes(planes + at, channels * filters, g);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "troupe/ops/core/half.hpp"
+
 // Winograd's algorithm F(4x4, 3x3): a convolution with 3x3 filters computes tiles of 4x4 output pixels, each from 6x6
 // input pixels, as 36 products in place of 144. Inputs and filters are transformed, the 36 elements are multiplied one
 // by one and added up over the channels, and the sums are transformed to outputs. The transforms of the elements of all
@@ -41,8 +43,12 @@ struct Planes {
 /// Transforms 6x6 input pixels, B^T d B.
 void transform_inputs(const TiledImages& images, const float* x, std::int64_t tile, std::int64_t count,
                       const Planes& planes);
+void transform_inputs(const TiledImages& images, const BFloat16* x, std::int64_t tile, std::int64_t count,
+                      const Planes& planes);
 /// Transforms 4x4 pixels of the gradient of the output, A d A^T.
 void transform_output_grads(const TiledImages& images, const float* dy, std::int64_t tile, std::int64_t count,
+                            const Planes& planes);
+void transform_output_grads(const TiledImages& images, const BFloat16* dy, std::int64_t tile, std::int64_t count,
                             const Planes& planes);
 /// Transforms the sums to 4x4 output pixels, A^T m A, adds the bias unless it is null, and takes the maximum with 0 if
 /// `relu` is set.

@@ -59,7 +59,8 @@ Value number_like(Value x, double number) {
 
 }  // namespace
 
-const OpDef kAdd{.name = "add", .infer = infer_binary, .gradient = grad_add, .role = HalfRole::follows};
+const OpDef kAdd{
+    .name = "add", .infer = infer_binary, .gradient = grad_add, .half = HalfKernels::all, .role = HalfRole::follows};
 const OpDef kSub{.name = "sub", .infer = infer_binary, .gradient = grad_sub, .role = HalfRole::follows};
 const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul, .role = HalfRole::follows};
 const OpDef kDiv{.name = "div", .infer = infer_binary, .gradient = grad_div, .role = HalfRole::follows};

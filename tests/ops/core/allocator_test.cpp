@@ -26,6 +26,17 @@ TEST_CASE("blocks are aligned, zeroed and reused", "[allocator]") {
   allocator.release(again, 128);
 }
 
+TEST_CASE("large blocks begin at a huge page", "[allocator]") {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  Allocator allocator;
+  for (const auto bytes : {kHugePage, 3 * kHugePage / 2}) {
+    auto* const block = allocator.allocate(bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(block) % kHugePage == 0);
+    CHECK(std::all_of(block, block + bytes, [](std::byte b) { return b == std::byte{0}; }));
+    allocator.release(block, bytes);
+  }
+}
+
 TEST_CASE("a block with any contents is not zeroed", "[allocator]") {
   constexpr std::size_t kBytes = 192;
   Allocator allocator;

@@ -107,9 +107,17 @@ TEST_CASE("a kernel in float32 converts its 16-bit inputs and rounds its 16-bit 
   }
 }
 
+TEST_CASE("sums of 16-bit tensors have the bits of float32 sums between conversions", "[kernel]") {
+  for (const auto dtype : {DType::float16, DType::bfloat16}) {
+    const TensorInfo narrow{Shape{kBatch, 7, 11}, dtype}, row{Shape{11}, dtype};
+    check_bits(call_of(kAdd, {}, {narrow, narrow}), cpu::make_add);
+    check_bits(call_of(kAdd, {}, {narrow, row}), cpu::make_add);
+  }
+}
+
 TEST_CASE("norms of images in 16 bits have the bits of float32 norms between conversions", "[kernel]") {
   for (const auto dtype : {DType::float16, DType::bfloat16})
-    for (const std::int64_t channels : {2, 3, 16, 24, 100}) check_batch_norm(dtype, channels);
+    for (const std::int64_t channels : {2, 3, 16, 24, 64, 96, 100}) check_batch_norm(dtype, channels);
 }
 
 }  // namespace troupe::ops_test

@@ -1,9 +1,13 @@
 #include "troupe/ops/cpu/winograd.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/random.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
@@ -64,6 +68,29 @@ bool is_chosen(std::int64_t size, std::int64_t channels, std::int64_t filters, s
                            attributes});
 }
 
+/// The same random numbers in bfloat16 and in float32.
+std::array<Tensor, 2> images_of(const Shape& shape, std::uint64_t stream) {
+  std::array<Tensor, 2> images{Tensor(shape, DType::bfloat16), Tensor(shape, DType::float32)};
+  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+    const BFloat16 number(uniform(4, stream, static_cast<std::uint64_t>(i)) - 0.5F);
+    cpu::elements<BFloat16>(images[0])[i] = number;
+    cpu::mutable_floats(images[1])[i] = static_cast<float>(number);
+  }
+  return images;
+}
+
+/// The gradient of the weights from images x and gradients dy of one dtype.
+Tensor weight_gradients(const ConvolutionCase& c, const Tensor& x, const Tensor& dy) {
+  const Attributes attributes{{"stride", std::int64_t{1}}, {"padding", c.padding}, {"groups", std::int64_t{1}}};
+  const Tensor weights({3, 3, c.channels, c.filters}, DType::float32);
+  const auto kernel = cpu::make_winograd_grad_weights({x.shape(), weights.shape(), dy.shape(), attributes}, x.dtype());
+  const auto stream = backend_of(Device{}).make_stream(Device{});
+  const auto scratch = backend_of(Device{}).allocate(Device{}, kernel->scratch_bytes());
+  const std::vector<Tensor> inputs{x, dy}, outputs{weights};
+  kernel->run({*stream, scratch.get()}, inputs, outputs);
+  return weights;
+}
+
 }  // namespace
 
 TEST_CASE("the error of Winograd's algorithm is at most ten times that of a direct convolution") {
@@ -97,6 +124,17 @@ TEST_CASE("an image has the same bits in a batch and alone") {
   for (const std::size_t i : {0, 1}) {
     const auto bytes = of_last[i].bytes();
     CHECK(std::memcmp(of_batch[i].raw() + of_batch[i].bytes() - bytes, of_last[i].raw(), bytes) == 0);
+  }
+}
+
+TEST_CASE("gradients of weights from images in bfloat16 have the bits of those from the same images in float32") {
+  for (const auto& c : {ConvolutionCase{9, 10, 16, 32, 1}, {2, 7, 48, 16, 0}, {1, 6, 16, 16, 2}}) {
+    CAPTURE(c.rows, c.size, c.channels, c.filters, c.padding);
+    const auto size = c.size + 2 * c.padding - 2;
+    const auto x = images_of({c.rows, c.size, c.size, c.channels}, 1),
+               dy = images_of({c.rows, size, size, c.filters}, 2);
+    const auto from_bfloat16 = weight_gradients(c, x[0], dy[0]), from_float32 = weight_gradients(c, x[1], dy[1]);
+    CHECK(same_bits(from_bfloat16, from_float32));
   }
 }
 
