@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares the training step of bench/step_time with PyTorch.
 
-One step gathers a batch of bytes, scales it, and does forward, loss, backward and an SGD update. PyTorch runs eager, in
-this process. Troupe runs as a program in between, so that a change of the machine's speed affects both. The best setting
-of each side counts: PyTorch's threads, memory layout and optimizer; Troupe's replicas.
+One step gathers a batch of bytes, scales it, and does forward, loss, backward and an SGD update. PyTorch runs in this
+process, eager and compiled. Troupe runs as a program in between, so that a change of the machine's speed affects both.
+The best setting of each side counts: PyTorch's mode, threads, memory layout and optimizer; Troupe's replicas.
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -52,13 +53,16 @@ def make_optimizer(parameters, rate, kind):
 class Step:
     """One way to run the training step of one case in PyTorch."""
 
-    def __init__(self, model, batch, data, threads=1, layout="default", optimizer="loop", rate=LEARNING_RATE):
+    def __init__(self, model, batch, data, threads=1, layout="default", optimizer="loop", rate=LEARNING_RATE,
+                 mode="eager"):
         torch.manual_seed(1)
-        self.setting = {"threads": threads, "layout": layout, "optimizer": optimizer}
+        self.setting = {"threads": threads, "layout": layout, "optimizer": optimizer, "mode": mode}
         self.threads, self.batch = threads, batch
         self.format = torch.channels_last if layout == "channels_last" else torch.contiguous_format
         self.model = (make_mlp() if model == "mlp" else make_cnn()).to(memory_format=self.format)
         self.optimizer = make_optimizer(self.model.parameters(), rate, optimizer)
+        if mode == "compiled":
+            self.model = torch.compile(self.model)
         self.images, self.labels = data
         self.order, self.place = torch.randperm(len(self.labels)), 0
 
@@ -105,10 +109,15 @@ def optimizer_kinds():
 def candidates(model, batch, data, threads):
     """Returns the settings of a case, without those that a short trial shows to be far from the best."""
     layouts = ("default", "channels_last") if model == "cnn" else ("default",)
-    steps = [Step(model, batch, data, count, layout, kind)
-             for count in threads for layout in layouts for kind in optimizer_kinds()]
-    speeds = [step.samples_per_second(0.4) for step in steps]
-    return [step for step, speed in zip(steps, speeds) if speed > 0.85 * max(speeds)]
+    modes = ("eager", "compiled") if hasattr(torch, "compile") else ("eager",)
+    speeds = {}
+    for mode, count, layout, kind in itertools.product(modes, threads, layouts, optimizer_kinds()):
+        step = Step(model, batch, data, count, layout, kind, mode=mode)
+        try:
+            speeds[step] = step.samples_per_second(0.4)
+        except Exception as error:  # a compiler that is not there, for instance
+            print(f"{step.setting}: {type(error).__name__}", file=sys.stderr)
+    return [step for step, speed in speeds.items() if speed > 0.85 * max(speeds.values())]
 
 
 def best(repetitions):
@@ -137,8 +146,8 @@ def measure(model, batch, data, options):
 
 
 def print_row(row):
-    setting = f"{row['torch_threads']} threads, {row['torch_layout']}, {row['torch_optimizer']}"
-    line = f"{row['model']:5} {row['batch']:6}  {row['torch_samples_per_second']:12,.0f}  {setting:34}"
+    setting = ", ".join([row["torch_mode"], f"{row['torch_threads']} threads", row["torch_layout"], row["torch_optimizer"]])
+    line = f"{row['model']:5} {row['batch']:6}  {row['torch_samples_per_second']:12,.0f}  {setting:44}"
     if "ratio" in row:
         line += f" {row['ours_samples_per_second']:12,.0f}  {row['ours_replicas']} replicas  {row['ratio']:6.2f}"
     print(line, flush=True)
@@ -147,7 +156,7 @@ def print_row(row):
 def compare(options):
     data = load(options.data, "train")
     print(f"PyTorch {torch.__version__}, {options.repetitions} repetitions, samples per second", flush=True)
-    print(f"{'model':5} {'batch':>6}  {'PyTorch':>12}  {'its best setting':34}" +
+    print(f"{'model':5} {'batch':>6}  {'PyTorch':>12}  {'its best setting':44}" +
           (f" {'ours':>12}  {'best of':10}  {'ratio':>6}" if options.ours else ""), flush=True)
     rows = []
     for model, batch in CASES:
