@@ -16,7 +16,6 @@
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/text_stream.hpp"
-#include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/training/interrupt.hpp"
 #include "troupe/strategies/training/progress_bar.hpp"
 #include "troupe/strategies/training/trainer.hpp"
@@ -116,7 +115,12 @@ int train(Flags flags) {
   const bool is_rank_0 = !cluster || cluster->rank() == 0;
   const auto train_data = training_data(flags, cluster.get());
   const auto all_data = in_shards(train_data, cluster.get());
-  const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000).keep_on_devices(flags.keep_on_devices);
+  // The test images are read after the first step, which then comes earlier; a damaged file still ends the training
+  // soon.
+  std::optional<Dataset> test_data;
+  const auto read_test_data = [&] {
+    if (!test_data) test_data = evaluation_data(flags);
+  };
   const RuntimeOptions runtime_options{.workers = flags.threads, .cpu_devices = flags.device_count()};
   const Runtime runtime(runtime_options);
   TensorMemory memory{.before = cpu_allocator()->bytes_in_use()};
@@ -142,6 +146,7 @@ int train(Flags flags) {
                                                .on_step =
                                                    [&](const StepMetrics& step) {
                                                      if (is_rank_0) bar.step(step);
+                                                     read_test_data();
                                                      curve << step.loss << "\n";
                                                    },
                                                .on_epoch =
@@ -158,7 +163,8 @@ int train(Flags flags) {
   memory.peak = cpu_allocator()->peak_bytes();
   if (fit.stopped && is_rank_0)
     std::cout << "stopped by a signal after step " << fit.steps << "; the partly trained model:" << std::endl;
-  const auto test = trainer.evaluate(test_data);
+  read_test_data();
+  const auto test = trainer.evaluate(*test_data);
   const auto report = report_of(flags, fit, test, trainer, memory, cluster.get());
   if (is_rank_0)
     std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "

@@ -57,6 +57,10 @@ Dataset training_data(const Flags& flags, const Cluster* cluster) {
   return data.shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch).keep_on_devices(flags.keep_on_devices);
 }
 
+Dataset evaluation_data(const Flags& flags) {
+  return fashion_mnist(Split::test, flags.data).batch(1000).keep_on_devices(flags.keep_on_devices);
+}
+
 Dataset in_shards(const Dataset& data, const Cluster* cluster) {
   if (cluster == nullptr || data.sharding() != DataSharding::off) return data;
   const std::vector<std::int64_t> rows(static_cast<std::size_t>(cluster->size()), data.rows());

@@ -14,6 +14,8 @@ std::shared_ptr<Cluster> meet_processes(Flags& flags);
 
 /// The training data of this process, shared among the processes as the flags say, in batches.
 Dataset training_data(const Flags& flags, const Cluster* cluster);
+/// Reads the test data.
+Dataset evaluation_data(const Flags& flags);
 /// The data of this process as one shard of the data of all processes.
 Dataset in_shards(const Dataset& data, const Cluster* cluster);
 

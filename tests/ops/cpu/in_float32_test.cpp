@@ -120,4 +120,27 @@ TEST_CASE("norms of images in 16 bits have the bits of float32 norms between con
     for (const std::int64_t channels : {2, 3, 16, 24, 64, 96, 100}) check_batch_norm(dtype, channels);
 }
 
+// oneDNN would add up all pixels in one float.
+TEST_CASE("the gradient of a bias over many pixels of bfloat16 is summed in blocks", "[kernel]") {
+  for (const std::int64_t channels : {1, 16}) {
+    constexpr std::int64_t kSide = 300, kFilters = 16;
+    const TensorInfo x{Shape{2, kSide, kSide, channels}, DType::bfloat16};
+    const TensorInfo dy{Shape{2, kSide, kSide, kFilters}, DType::bfloat16};
+    const Attributes attributes{{"stride", std::int64_t{1}},
+                                {"padding", std::int64_t{1}},
+                                {"groups", std::int64_t{1}},
+                                {"bias", true},
+                                {"shape", std::vector<std::int64_t>{3, 3, channels, kFilters}}};
+    const auto call = call_of(kConv2dGradWeights, attributes, {x, dy});
+    const auto kernel = make_kernel(call, Device{});
+    const auto results = run_kernel_of(call, *kernel);
+    const auto gradient = numbers_of(dy, 1);
+    std::vector<double> sums(kFilters);
+    for (std::int64_t i = 0; i < gradient.elements(); ++i)
+      sums[static_cast<std::size_t>(i % kFilters)] += static_cast<float>(cpu::elements<BFloat16>(gradient)[i]);
+    for (std::size_t filter = 0; filter < kFilters; ++filter)
+      CHECK(results[1].data<float>()[filter] == Approx(sums[filter]).epsilon(1e-6));
+  }
+}
+
 }  // namespace troupe::ops_test

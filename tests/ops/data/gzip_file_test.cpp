@@ -85,13 +85,46 @@ TEST_CASE("bytes behind gzipped data are refused", "[gzip][errors]") {
   CHECK(contains(reading_error(gzipped("text") + text_bytes("garbage")), "bytes that are not gzipped follow"));
   CHECK(contains(reading_error(gzipped("text") + Bytes(3, 0) + text_bytes("garbage")), "bytes that are not gzipped"));
   CHECK(contains(reading_error(gzipped("text") + Bytes{0x1f}), "is truncated"));
-  CHECK(contains(reading_error(gzipped("text") + Bytes{0x1f, 0x8c, 8}), "is damaged: incorrect header check"));
+  CHECK(contains(reading_error(gzipped("text") + Bytes{0x1f, 0x8c, 8, 0, 0, 0, 0, 0, 0, 3}),
+                 "is damaged: incorrect header"));
   const TemporaryDirectory directory;
   write_plain(directory / "labels.gz", [&] {
     write_gzip(directory / "whole.gz", idx_bytes({3}, {1, 2, 3}));
     return read_all(directory / "whole.gz") + text_bytes("garbage");
   }());
   CHECK(contains(error_of([&] { read_idx(directory / "labels.gz", 1); }), "bytes that are not gzipped follow"));
+}
+
+TEST_CASE("a gzipped file that is cut off is refused", "[gzip][errors]") {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += std::to_string(i * i) + " ";
+  const auto whole = gzipped(text);
+  REQUIRE(whole.size() > 100);
+  for (std::size_t bytes = 2; bytes < whole.size(); ++bytes) {
+    INFO(bytes << " of " << whole.size() << " bytes");
+    CHECK(contains(reading_error(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes))),
+                   "is truncated: the compressed data ends too early"));
+  }
+}
+
+TEST_CASE("a gzipped file with a wrong bit is refused, or is read if the bit is without meaning", "[gzip][errors]") {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += std::to_string(i * i) + " ";
+  const auto whole = gzipped(text);
+  int refused = 0;
+  for (std::size_t bit = 16; bit < 8 * whole.size(); ++bit) {
+    auto damaged = whole;
+    damaged[bit / 8] = static_cast<std::uint8_t>(damaged[bit / 8] ^ (1U << (bit % 8)));
+    INFO("bit " << bit);
+    std::string got;
+    const auto error = error_of([&] { got = contents(damaged); });
+    if (error.empty())
+      CHECK(got == text);
+    else
+      ++refused;
+  }
+  // The header of 10 bytes has a time, and hints that change nothing.
+  CHECK(refused >= static_cast<int>(8 * (whole.size() - 10)));
 }
 
 TEST_CASE("a file that does not fit into memory is named", "[gzip][errors]") {

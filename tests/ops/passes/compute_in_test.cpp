@@ -171,6 +171,40 @@ TEST_CASE("norms of images follow their images with statistics in float32, if as
   }
 }
 
+TEST_CASE("norms in front of a residual follow their images, and so does the gradient behind its relu",
+          "[compute_in]") {
+  GraphBuilder forward;
+  const auto images = forward.input("images", {kBatch, 6, 6, 4});
+  const auto kernel = parameter(forward, "kernel", {3, 3, 4, 4}), next = parameter(forward, "next", {3, 3, 4, 4});
+  const auto last = parameter(forward, "last", {2, 2, 4, 4});
+  const auto scale = parameter(forward, "scale", {4}), shift = parameter(forward, "shift", {4});
+  const auto normalized = [&](Value x) {
+    return batch_norm(x, batch_moments(reshape(replica_moments(x), {1, 3, 4})), scale, shift, {});
+  };
+  const Conv2dOptions same_size{.padding = 1};
+  const auto x = relu(normalized(conv2d(images, kernel, same_size)));
+  const auto y = conv2d(relu(add(normalized(conv2d(x, next, same_size)), x)), last);
+  forward.output("loss", reduce_sum(y, std::vector<std::int64_t>{0, 1, 2, 3}));
+  GraphBuilder builder(optimize_forward(std::move(forward).build()));
+  std::vector<Value> parameters;
+  for (auto id : builder.graph().sources(kParameter)) parameters.push_back(builder.value(id));
+  int i = 0;
+  for (const auto gradient : gradients(builder.value(builder.graph().output("loss")), parameters))
+    builder.output("gradient" + std::to_string(i++), gradient);
+  const auto graph = compute_in(eliminate_dead_code(std::move(builder).build()), kNarrow, NormDType::narrow);
+  std::vector<std::size_t> inputs_of_sums;
+  for (const auto* op : {&kReplicaMoments, &kBatchNorm, &kBatchNormGradSums, &kBatchNormGrad})
+    for (const auto* node : nodes_of(graph, *op)) {
+      INFO(op->name);
+      for (const auto input : node->inputs)
+        CHECK(is_16_bit(graph.info(input).dtype) == graph.info(input).shape.has_batch());
+      if (op == &kBatchNormGradSums) inputs_of_sums.push_back(node->inputs.size());
+    }
+  // One computes the relu again; the other, in front of the residual, reads its result.
+  std::ranges::sort(inputs_of_sums);
+  CHECK(inputs_of_sums == std::vector<std::size_t>{5, 6});
+}
+
 TEST_CASE("a loss of element-wise ops stays float32, as do the values that it is computed from", "[compute_in]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {kBatch, 4}), targets = builder.input("targets", {kBatch, 4});
