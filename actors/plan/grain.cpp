@@ -169,7 +169,8 @@ Plan in_grain(Plan plan, Grain grain) {
   contract(plan, dependencies, grouping_of(plan, dependencies, grain), grain == Grain::fused);
   widen_loops(plan);
   if (grain == Grain::chains) share_executors(plan, dependencies);
-  if (grain != Grain::fused || plan.actors.size() <= Reachability::kMostActors) share_memory(plan, Dependencies(plan));
+  if (grain != Grain::fused || plan.actors.size() <= Reachability::kMostActors)
+    share_memory(plan, Dependencies(plan), grain != Grain::fused);
   if (grain != Grain::fused) share_streams(plan, dependencies);
   return plan;
 }

@@ -34,10 +34,10 @@ Grain parse_grain(const std::string& name);
 ///
 /// Actors and edges are the same in every grain. The capacity of edges may grow: see widen_for_run_ahead(), and an edge
 /// with tokens that leads from a segment back to itself gets one slot more than it has tokens. Edges between segments
-/// that are never full at the same time share memory (share_memory.hpp), in `fused` if the plan has at most
-/// Reachability::kMostActors actors. Segments on a device only launch work. The segments of a device therefore share an
-/// executor in every grain, except conductors, external actors and actors with PlanActor::alone; in `per_op` and
-/// `chains`, the segments of one chain also share a stream.
+/// that are never full at the same time share memory (share_memory.hpp), in `fused` on the host alone, and if the
+/// plan has at most Reachability::kMostActors actors. Segments on a device only launch work. The segments of a device
+/// therefore share an executor in every grain, except conductors, external actors and actors with PlanActor::alone; in
+/// `per_op` and `chains`, the segments of one chain also share a stream.
 Plan in_grain(Plan plan, Grain grain);
 
 Plan split(Plan plan);

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/ops/core/allocator.hpp"
@@ -134,18 +135,19 @@ std::size_t kept_bytes(const Plan& plan) {
 
 PlanMemory memory_of(const Plan& plan) {
   PlanMemory memory;
-  std::map<std::int32_t, std::size_t> arenas, scratches;  // shared by segments; by executor
+  std::map<std::pair<int, std::int32_t>, std::size_t> arenas, scratches;  // shared ones, by process and executor
   const auto raise = [](std::size_t& most, std::size_t bytes) { most = std::max(most, bytes); };
   for (const auto& segment : plan.segments) {
     if (plan.actors[segment.actors[0]].role == ActorRole::external) continue;
     const auto layout = lay_out(plan, segment);
     const auto arena = Allocator::rounded(layout.arena_bytes), scratch = scratch_of(plan, segment);
+    const std::pair executor(segment.place.process, segment.executor);
     if (shares_arena(plan, segment, layout))
-      raise(arenas[segment.executor], arena);
+      raise(arenas[executor], arena);
     else
       memory.arenas += arena;
     if (shares_scratch(plan, segment))
-      raise(scratches[segment.executor], scratch);
+      raise(scratches[executor], scratch);
     else
       memory.scratch += scratch;
     memory.slots += layout.slot_bytes(plan);

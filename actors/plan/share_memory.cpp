@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "troupe/actors/plan/reachability.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
@@ -55,11 +56,12 @@ std::size_t bytes_of(const Plan& plan, EdgeId edge) {
 
 class MemorySharing {
  public:
-  MemorySharing(Plan& plan, const Dependencies& dependencies)
-      : plan_(plan), dependencies_(dependencies), order_(plan, dependencies) {
+  MemorySharing(Plan& plan, const Dependencies& dependencies, bool on_devices)
+      : plan_(plan), dependencies_(dependencies) {
     for (const auto& segment : plan.segments)
-      for (const auto& output : boundary_of(plan, segment).outputs)
-        if (output.edge != kNone && has_one_slot(output.edge)) stored_.push_back(output.edge);
+      if (on_devices || is_host(segment.place.device))
+        for (const auto& output : boundary_of(plan, segment).outputs)
+          if (output.edge != kNone && has_one_slot(output.edge)) stored_.push_back(output.edge);
     std::ranges::sort(stored_);
   }
 
@@ -127,21 +129,21 @@ class MemorySharing {
     const bool whole = input.byte_offset == 0 && bytes_of(input.info, plan_.max_rows) == bytes_of(plan_, input.edge);
     // Every other reader must be over before the pack exists, since an actor may change the pack in place.
     const auto packer = plan_.edges[pack].producer;
-    const auto over_before_pack = [&](ActorId reader) { return reader == packer || order_.before(reader, packer); };
+    const auto over_before_pack = [&](ActorId reader) { return reader == packer || order().before(reader, packer); };
     return whole && std::ranges::all_of(dependencies_.returners(input.edge), over_before_pack) &&
            std::ranges::binary_search(stored_, input.edge) && !is_in_place(input.edge) &&
            lie_together(plan_, input.edge, pack) && are_over_before_next(dependencies_.returners(pack), edge.producer);
   }
 
   bool are_over_before_next(const std::vector<ActorId>& readers, ActorId producer) const {
-    return std::ranges::all_of(readers, [&](ActorId reader) { return order_.before_next(reader, producer); });
+    return std::ranges::all_of(readers, [&](ActorId reader) { return order().before_next(reader, producer); });
   }
 
   /// True if edge a is empty again before edge b is filled, and edge b is empty again before edge a is filled in the
   /// next step.
   bool comes_before(EdgeId a, EdgeId b) const {
     return std::ranges::all_of(dependencies_.returners(a),
-                               [&](ActorId reader) { return order_.before(reader, plan_.edges[b].producer); }) &&
+                               [&](ActorId reader) { return order().before(reader, plan_.edges[b].producer); }) &&
            are_over_before_next(dependencies_.returners(b), plan_.edges[a].producer);
   }
 
@@ -151,6 +153,13 @@ class MemorySharing {
            });
   }
 
+  /// The order, which is made when it is first used: its tables are large, and most plans in the grain `fused` have no
+  /// edges that could share.
+  const Order& order() const {
+    if (!order_) order_.emplace(plan_, dependencies_);
+    return *order_;
+  }
+
   void add_buffer(EdgeId edge) {
     plan_.edges[edge].shared_buffer = static_cast<std::int32_t>(plan_.shared_buffers.size());
     plan_.shared_buffers.push_back(bytes_of(plan_, edge));
@@ -158,14 +167,14 @@ class MemorySharing {
 
   Plan& plan_;
   const Dependencies& dependencies_;
-  Order order_;
+  mutable std::optional<Order> order_;
   std::vector<EdgeId> stored_;  // segment outputs for which has_one_slot() is true, ascending
 };
 
 }  // namespace
 
-void share_memory(Plan& plan, const Dependencies& dependencies) {
-  MemorySharing sharing(plan, dependencies);
+void share_memory(Plan& plan, const Dependencies& dependencies, bool on_devices) {
+  MemorySharing sharing(plan, dependencies, on_devices);
   sharing.place_parts();
   sharing.share_buffers();
 }

@@ -11,12 +11,12 @@ namespace troupe {
 /// before the producer of a fires for the next step (a path with one token, such as through a parameter's update). The
 /// inputs of an op that packs them are computed at their offsets in the packed output, if all readers of this output
 /// have fired before these inputs are computed in the next step. Fills in PlanEdge::shared_buffer, shared_offset and
-/// Plan::shared_buffers.
+/// Plan::shared_buffers. Without `on_devices`, edges whose producers are on devices with memory of their own keep it.
 ///
 /// An edge keeps memory of its own if it has several slots or initial tokens, if its tensor is a parameter or
 /// overwrites an input in place, if it is smaller than 4 KiB and no input of a packing op, or if it leads to or from
 /// another process or an external actor (ActorRole::external), which may fire by another rule. The plan must have
 /// segments and no shared buffers. Throws Error if the plan has more than Reachability::kMostActors actors.
-void share_memory(Plan& plan, const Dependencies& dependencies);
+void share_memory(Plan& plan, const Dependencies& dependencies, bool on_devices = true);
 
 }  // namespace troupe

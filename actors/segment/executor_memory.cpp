@@ -21,7 +21,7 @@ Tensor arena_of(const Plan& plan, const PlanSegment& segment, const SegmentLayou
 
 void ScratchMemory::reserve(std::size_t bytes, const std::string& purpose) {
   if (memory_ && bytes <= memory_.bytes()) return;
-  memory_ = Tensor();
+  // A failed allocation leaves the memory as it is.
   memory_ = memory_for(purpose, [&] { return bytes_on(device_, bytes); });
 }
 

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +20,7 @@ struct SegmentMemorySetup {
   const Plan& plan;
   const PlanSegment& segment;
   const SegmentLayout& layout;
-  /// The memory keeps views of it.
+  /// The memory keeps views of the buffers and the arena, and the handle of the scratch memory.
   const ExecutorMemory& shared;
   std::shared_ptr<ParameterStore> store;
   std::shared_ptr<Stream> stream;

@@ -112,7 +112,8 @@ std::vector<Tensor> PlanPart::allocate_shared_buffers() const {
   for (const auto& [device, numbers] : on_host) {
     std::size_t bytes = 0;
     for (const auto number : numbers) bytes += Allocator::rounded(plan.shared_buffers[number]);
-    const auto block = bytes_on(device, bytes);
+    const auto block = memory_for("tensors between segments on " + to_string(device),
+                                  [&, on = device] { return bytes_on(on, bytes); });
     bytes = 0;
     for (const auto number : numbers) {
       const auto size = plan.shared_buffers[number];

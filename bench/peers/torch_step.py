@@ -62,7 +62,7 @@ class Step:
         self.model = (make_mlp() if model == "mlp" else make_cnn()).to(memory_format=self.format)
         self.optimizer = make_optimizer(self.model.parameters(), rate, optimizer)
         if mode == "compiled":
-            self.model = torch.compile(self.model)
+            self.model = torch.compile(self.model, dynamic=False)
         self.images, self.labels = data
         self.order, self.place = torch.randperm(len(self.labels)), 0
 
@@ -110,13 +110,17 @@ def candidates(model, batch, data, threads):
     """Returns the settings of a case, without those that a short trial shows to be far from the best."""
     layouts = ("default", "channels_last") if model == "cnn" else ("default",)
     modes = ("eager", "compiled") if hasattr(torch, "compile") else ("eager",)
+    if len(modes) > 1:
+        # Every setting of a case is compiled: above the limit PyTorch would run eager.
+        torch._dynamo.reset()
+        torch._dynamo.config.recompile_limit = 64
     speeds = {}
     for mode, count, layout, kind in itertools.product(modes, threads, layouts, optimizer_kinds()):
-        step = Step(model, batch, data, count, layout, kind, mode=mode)
         try:
+            step = Step(model, batch, data, count, layout, kind, mode=mode)
             speeds[step] = step.samples_per_second(0.4)
         except Exception as error:  # a compiler that is not there, for instance
-            print(f"{step.setting}: {type(error).__name__}", file=sys.stderr)
+            print(f"{mode}, {count} threads, {layout}, {kind}: {type(error).__name__}", file=sys.stderr)
     return [step for step, speed in speeds.items() if speed > 0.85 * max(speeds.values())]
 
 

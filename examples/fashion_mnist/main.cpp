@@ -123,6 +123,8 @@ int train(Flags flags) {
   };
   const RuntimeOptions runtime_options{.workers = flags.threads, .cpu_devices = flags.device_count()};
   const Runtime runtime(runtime_options);
+  // The report has the memory of the training alone.
+  if (!flags.report.empty()) read_test_data();
   TensorMemory memory{.before = cpu_allocator()->bytes_in_use()};
   const auto strategy = flags.make_strategy(cluster.get());
   TrainerOptions options{.seed = flags.seed, .grain = flags.grain, .cluster = cluster};

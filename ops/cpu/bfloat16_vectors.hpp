@@ -92,7 +92,8 @@ struct EvenOdd {
   numbers = reinterpret_cast<Vector16>(words & ~mask);
 }
 
-/// Adds up two terms of each element of `runs` runs of n elements, like add_runs(). n is a multiple of kEvenOdd.
+/// Sets first[i] and second[i] to the sums of two terms of element i of `runs` runs of n elements, a multiple of
+/// kEvenOdd.
 /// `terms_at(i)` returns the terms of the elements i to i + kEvenOdd of every run: a function with the parameters
 /// (begin, a, b) that adds the terms of the elements from `begin` on to a and b.
 template <class TermsAt>

@@ -1,6 +1,6 @@
 #include "troupe/ops/data/gzip_file.hpp"
 
-#include <isa-l/igzip_lib.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -15,30 +15,19 @@ namespace {
 /// The first byte of a member of a gzipped file; the second is 0x8b.
 constexpr unsigned char kGzipMagic = 0x1f;
 
-/// The fault of compressed data for which isal_inflate() returns a code.
-std::string fault_of(int code) {
-  switch (code) {
-    case ISAL_INVALID_WRAPPER:
-      return "incorrect header";
-    case ISAL_UNSUPPORTED_METHOD:
-      return "unknown compression method";
-    case ISAL_INCORRECT_CHECKSUM:
-      return "incorrect checksum";
-    default:
-      return "invalid compressed data";
-  }
-}
-
 }  // namespace
 
 /// The open file. `stream.next_in` points to the bytes of `buffer` that are not used yet.
 struct GzipFile::Source {
   std::ifstream file;
   std::array<unsigned char, std::size_t{1} << 18> buffer;
-  inflate_state stream;
+  z_stream stream{};
   bool compressed = false;
   bool in_member = false;    // true: the compressed data goes on
   bool after_first = false;  // true: a member of the file has been read
+  ~Source() {
+    if (compressed) inflateEnd(&stream);
+  }
 };
 
 GzipFile::GzipFile(std::string place, const std::filesystem::path& path)
@@ -48,8 +37,9 @@ GzipFile::GzipFile(std::string place, const std::filesystem::path& path)
   source_->file.open(path, std::ios::binary);
   if (!source_->file) refuse("cannot be opened");
   auto& stream = source_->stream;
-  isal_inflate_init(&stream);
   if (!has_input() || stream.avail_in < 2 || stream.next_in[0] != kGzipMagic || stream.next_in[1] != 0x8b) return;
+  constexpr int kExpectGzip = 16;
+  if (inflateInit2(&stream, MAX_WBITS + kExpectGzip) != Z_OK) refuse_size();
   source_->compressed = true;
 }
 
@@ -81,8 +71,7 @@ bool GzipFile::begin_member() {
   if (!has_input()) return false;
   if (*stream.next_in != kGzipMagic)
     refuse("is damaged: bytes that are not gzipped follow its compressed data; cut them off");
-  isal_inflate_reset(&stream);
-  stream.crc_flag = ISAL_GZIP;
+  inflateReset(&stream);
   return source_->in_member = true;
 }
 
@@ -100,17 +89,18 @@ std::size_t GzipFile::copy(unsigned char* to, std::size_t bytes) {
 /// file.
 std::size_t GzipFile::inflate_some(unsigned char* to, std::size_t bytes) {
   auto& [file, buffer, stream, compressed, in_member, after_first] = *source_;
-  // The library counts in 32 bits.
-  const auto room = static_cast<std::uint32_t>(std::min(bytes, std::size_t{1} << 30));
+  const auto room = static_cast<unsigned>(std::min<std::size_t>(bytes, std::numeric_limits<unsigned>::max()));
   while (in_member || begin_member()) {
-    const bool has_more = has_input();
+    has_input();
     stream.next_out = to;
     stream.avail_out = room;
-    if (const auto code = isal_inflate(&stream); code != ISAL_DECOMP_OK) refuse("is damaged: " + fault_of(code));
-    const bool at_end = stream.block_state == ISAL_BLOCK_FINISH;
-    if (at_end) after_first = true, in_member = false;
+    const auto code = inflate(&stream, Z_NO_FLUSH);
+    if (code == Z_BUF_ERROR) refuse("is truncated: the compressed data ends too early");
+    if (code == Z_MEM_ERROR) refuse_size();
+    if (code != Z_OK && code != Z_STREAM_END)
+      refuse(std::string("is damaged: ") + (stream.msg == nullptr ? "no gzip data" : stream.msg));
+    if (code == Z_STREAM_END) after_first = true, in_member = false;
     if (stream.avail_out < room) return room - stream.avail_out;
-    if (!at_end && !has_more) refuse("is truncated: the compressed data ends too early");
   }
   return 0;
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
@@ -95,6 +97,11 @@ TEST_CASE("a replica of several segments takes little more memory than one of a 
     const auto memory = memory_of(plan);
     return static_cast<double>(memory.arenas + memory.slots);
   };
+  std::map<std::int32_t, std::set<Place>> places;
+  for (const auto& edge : two.edges)
+    if (edge.shared_buffer != kNone) places[edge.shared_buffer].insert(two.actors[edge.producer].place);
+  CHECK(places.size() >= 8);
+  for (const auto& [buffer, of_buffer] : places) CHECK(of_buffer.size() == 1);
   // Each of the two replicas computes half of the rows.
   CHECK(values_of(two) < 1.3 * values_of(one));
 }

@@ -86,7 +86,7 @@ TEST_CASE("bytes behind gzipped data are refused", "[gzip][errors]") {
   CHECK(contains(reading_error(gzipped("text") + Bytes(3, 0) + text_bytes("garbage")), "bytes that are not gzipped"));
   CHECK(contains(reading_error(gzipped("text") + Bytes{0x1f}), "is truncated"));
   CHECK(contains(reading_error(gzipped("text") + Bytes{0x1f, 0x8c, 8, 0, 0, 0, 0, 0, 0, 3}),
-                 "is damaged: incorrect header"));
+                 "is damaged: incorrect header check"));
   const TemporaryDirectory directory;
   write_plain(directory / "labels.gz", [&] {
     write_gzip(directory / "whole.gz", idx_bytes({3}, {1, 2, 3}));

@@ -175,26 +175,31 @@ TEST_CASE("a value that one process sets in a fit reaches all processes between 
     const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
     Trainer trainer(runtime, strategy, two_parameters, Sgd{.lr = 1.0}, falling_loss, {.cluster = cluster});
     trainer.fit(ones(64).batch(6), {.max_steps = 1});
+    std::atomic<bool> fits{false};
     std::thread other([&] {
       if (rank == 2) return;
+      const auto deadline = std::chrono::steady_clock::now() + patience();
       Predictor predictor(trainer, ones(1).fields(), {.refresh = std::chrono::milliseconds(1)});
       const auto predict = [&] {
         const auto predicted = predictor.predict({{"x", ones(1).array("x")}}, "difference");
         for (const auto element : predicted.data<float>()) torn += element != 0.0F ? 1 : 0;
       };
+      // A value that is set before the fit is one of this process alone.
+      while (!fits && std::chrono::steady_clock::now() < deadline) predict();
       for (std::int64_t i = 1; i <= kSets; ++i) {
         // Rank 1 sets; rank 0 predicts only.
         const auto value = filled(1'000.0F * static_cast<float>(i));
         if (rank == 1) trainer.set_parameters({{"a", value}, {"b", value}});
         predict();
       }
-      const auto deadline = std::chrono::steady_clock::now() + patience();
       while (predictor.parameters_age().count() == 0 && std::chrono::steady_clock::now() < deadline) predict();
       of_fit[static_cast<std::size_t>(rank)] = predictor.parameters_age().count() > 0 ? 1 : 0;
       if (rank == 1) done = true;
     });
     // Only rank 0 asks for the end, so the others end with it.
-    trainer.fit(ones(64).batch(6), {.epochs = 1'000'000, .stop_requested = [&] { return rank == 0 && done; }});
+    trainer.fit(ones(64).batch(6), {.epochs = 1'000'000,
+                                    .on_step = [&](const StepMetrics&) { fits = true; },
+                                    .stop_requested = [&] { return rank == 0 && done; }});
     other.join();
     hashes[static_cast<std::size_t>(rank)] = trainer.parameters().hash();
     last[static_cast<std::size_t>(rank)] = trainer.parameters().get("a").data<float>()[0];
