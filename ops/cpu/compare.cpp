@@ -60,7 +60,10 @@ TROUPE_CONVERSION(BFloat16, float)
 #undef TROUPE_CONVERSION
 TROUPE_SIMD_CLONES void convert(std::int64_t n, const float* x, BFloat16* y) {
   std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16) store(vector_at(x + i), y + i);
+  for (; i + 16 <= n; i += 16) {
+    const Vector16 numbers = vector_at(x + i);
+    store(numbers, y + i);
+  }
   for (; i < n; ++i) y[i] = BFloat16(x[i]);
 }
 

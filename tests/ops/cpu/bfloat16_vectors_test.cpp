@@ -48,7 +48,10 @@ TEST_CASE("vectors of numbers are rounded to bfloat16 like single numbers, NaN a
   for (std::size_t at = 0; at < numbers.size(); at += cpu::kEvenOdd) {
     BFloat16 expected[cpu::kEvenOdd], in_order[cpu::kEvenOdd], in_pairs[cpu::kEvenOdd];
     for (std::size_t i = 0; i < cpu::kEvenOdd; ++i) expected[i] = BFloat16(numbers[at + i]);
-    for (const std::size_t half : {0, 16}) cpu::store(cpu::vector_at(&numbers[at + half]), in_order + half);
+    for (const std::size_t half : {0, 16}) {
+      const cpu::Vector16 vector = cpu::vector_at(&numbers[at + half]);
+      cpu::store(vector, in_order + half);
+    }
     cpu::EvenOdd pairs;
     cpu::load(&numbers[at], pairs);
     cpu::store(pairs, in_pairs);
