@@ -17,10 +17,14 @@ std::vector<std::vector<ActorId>> successors(std::size_t actors, const std::vect
 
 }  // namespace
 
-Reachability::Reachability(std::size_t actors) : actors_(actors), words_(actors / 64 + 1) {
+void Reachability::expect_at_most(std::size_t actors) {
   if (actors > kMostActors)
     throw Error("plan", "has " + std::to_string(actors) + " actors, and the grains per-op and chains take at most " +
                             std::to_string(kMostActors) + ": choose the grain fused");
+}
+
+Reachability::Reachability(std::size_t actors) : actors_(actors), words_(actors / 64 + 1) {
+  expect_at_most(actors);
   bits_.resize(actors * words_, 0);
 }
 

@@ -18,6 +18,8 @@ class Reachability {
  public:
   /// The largest number of actors for which a plan is analyzed by such a table, which then takes 128 MiB.
   static constexpr std::size_t kMostActors = 32'768;
+  /// Throws Error if there are more than kMostActors actors.
+  static void expect_at_most(std::size_t actors);
 
   /// Marks every pair that is joined by a path of at least one edge. `order` must be a topological order; actors that
   /// are missing from `order` reach nothing. Edges of an actor to itself do not count. Throws Error if there are more

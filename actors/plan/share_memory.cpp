@@ -174,6 +174,7 @@ class MemorySharing {
 }  // namespace
 
 void share_memory(Plan& plan, const Dependencies& dependencies, bool on_devices) {
+  Reachability::expect_at_most(plan.actors.size());
   MemorySharing sharing(plan, dependencies, on_devices);
   sharing.place_parts();
   sharing.share_buffers();
