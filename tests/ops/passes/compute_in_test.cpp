@@ -65,6 +65,17 @@ std::vector<const Node*> nodes_of(const Graph& graph, const OpDef& op) {
   return nodes;
 }
 
+/// Adds the gradients of the output "loss" with respect to all parameters, after the passes on the forward graph.
+Graph with_gradients(const Graph& forward) {
+  GraphBuilder builder(optimize_forward(forward));
+  std::vector<Value> parameters;
+  for (auto id : builder.graph().sources(kParameter)) parameters.push_back(builder.value(id));
+  int i = 0;
+  for (const auto gradient : gradients(builder.value(builder.graph().output("loss")), parameters))
+    builder.output("gradient" + std::to_string(i++), gradient);
+  return eliminate_dead_code(std::move(builder).build());
+}
+
 }  // namespace
 
 TEST_CASE("products and the values between them get 16 bits, all else stays float32", "[compute_in]") {
@@ -147,13 +158,7 @@ TEST_CASE("norms of images follow their images with statistics in float32, if as
   const auto moments = batch_moments(reshape(replica_moments(x), {1, 3, 4}));
   const auto y = conv2d(relu(batch_norm(x, moments, scale, shift, {})), next);
   forward.output("loss", reduce_sum(y, std::vector<std::int64_t>{0, 1, 2, 3}));
-  GraphBuilder builder(optimize_forward(std::move(forward).build()));
-  std::vector<Value> parameters;
-  for (auto id : builder.graph().sources(kParameter)) parameters.push_back(builder.value(id));
-  int i = 0;
-  for (const auto gradient : gradients(builder.value(builder.graph().output("loss")), parameters))
-    builder.output("gradient" + std::to_string(i++), gradient);
-  const auto step = eliminate_dead_code(std::move(builder).build());
+  const auto step = with_gradients(std::move(forward).build());
   const OpDef* const norms[] = {&kReplicaMoments, &kBatchNorm, &kBatchNormGradSums, &kBatchNormGrad};
   for (const bool narrow : {false, true}) {
     const auto graph = compute_in(step, kNarrow, narrow ? NormDType::narrow : NormDType::float32);
@@ -185,13 +190,7 @@ TEST_CASE("norms in front of a residual follow their images, and so does the gra
   const auto x = relu(normalized(conv2d(images, kernel, same_size)));
   const auto y = conv2d(relu(add(normalized(conv2d(x, next, same_size)), x)), last);
   forward.output("loss", reduce_sum(y, std::vector<std::int64_t>{0, 1, 2, 3}));
-  GraphBuilder builder(optimize_forward(std::move(forward).build()));
-  std::vector<Value> parameters;
-  for (auto id : builder.graph().sources(kParameter)) parameters.push_back(builder.value(id));
-  int i = 0;
-  for (const auto gradient : gradients(builder.value(builder.graph().output("loss")), parameters))
-    builder.output("gradient" + std::to_string(i++), gradient);
-  const auto graph = compute_in(eliminate_dead_code(std::move(builder).build()), kNarrow, NormDType::narrow);
+  const auto graph = compute_in(with_gradients(std::move(forward).build()), kNarrow, NormDType::narrow);
   std::vector<std::size_t> inputs_of_sums;
   for (const auto* op : {&kReplicaMoments, &kBatchNorm, &kBatchNormGradSums, &kBatchNormGrad})
     for (const auto* node : nodes_of(graph, *op)) {
