@@ -35,7 +35,7 @@ string(REGEX REPLACE "\\..*" ".${caf_end}" caf_end "${CAF_VERSION}")
 configure_package_config_file(cmake/troupe-config.cmake.in troupe-config.cmake INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(troupe-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/troupe-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/troupe-config-version.cmake
-              cmake/FindCAF.cmake cmake/FindCsv.cmake cmake/FindZeroMQ.cmake
+              cmake/FindCAF.cmake cmake/FindCsv.cmake cmake/FindDeflate.cmake cmake/FindZeroMQ.cmake
         DESTINATION ${package_folder} COMPONENT development)
 foreach(component runtime development)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT ${component})

@@ -100,7 +100,8 @@ class LayoutBuilder {
     const auto& outputs = plan_.actors[actor].outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
       step.outputs.push_back(block_of({actor, static_cast<std::int32_t>(i)}));
-    // If an input of a packing op comes from another segment or is a view, the op copies all its inputs.
+    // plan_memory() takes the offsets of all inputs of a pack or of none. An input of another segment, or a view, has
+    // no block that could lie inside the pack.
     if (all_whole && !outputs.empty() && outputs[0].pack_offsets.size() == step.inputs.size())
       step.pack_offsets = outputs[0].pack_offsets;
     return step;

@@ -12,13 +12,12 @@
 namespace troupe {
 
 SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
-    : Participant(config), setup_(std::move(setup)) {
+    : Participant(config), setup_(std::move(setup)), arena_turn_(setup_.segments.size()) {
   status_ = setup_.status;
   const auto& plan = setup_.plan;
   if (!is_host(plan->segments[setup_.segments[0]].place.device)) ports_.on_device();
   SegmentStreams streams(*plan, setup_.segments);
   segments_.reserve(setup_.segments.size());
-  arena_waiters_.reserve(setup_.segments.size());
   const ExecutorMemory shared(plan, setup_.segments, std::move(setup_.shared_buffers));
   for (auto index : setup_.segments) {
     auto segment = std::make_unique<Segment>(plan, index, shared, streams, *setup_.context);
@@ -119,8 +118,6 @@ void SegmentActor::on_stop() {
     if (!segment.finished && segment.segment->memory().is_busy()) segment.segment->tasks().abandon_updates();
   segments_.clear();
   ready_.clear();
-  arena_user_ = nullptr;
-  arena_waiters_.clear();
   setup_.busy_thread = nullptr;
 }
 
@@ -220,15 +217,12 @@ void SegmentActor::fire(State& segment) {
     segment.phase = Phase::idle;
     return;
   }
-  if (segment.shares_arena) {
-    if (arena_user_ != nullptr) return arena_waiters_.push_back(segment.number);
-    arena_user_ = &segment;
-  }
+  if (segment.shares_arena && !arena_turn_.take(segment.number)) return;
   segment.phase = Phase::running;
   note_step(firing.step());
   if ((segment.is_source && firing.step() >= end_step_) || !firing.begin()) {
     segment.phase = Phase::idle;
-    release_arena(segment);
+    arena_turn_.give_back(segment.number, ready_);
     return end(segment);
   }
   // After a failed step of a source, the sources of this actor fire no further step.
@@ -257,20 +251,13 @@ void SegmentActor::run(State& segment) {
 
 void SegmentActor::finish(State& segment) {
   segment.phase = Phase::idle;
-  release_arena(segment);
+  arena_turn_.give_back(segment.number, ready_);
   segment.firing.finish();
   // firing.finish() may have returned a slot to this segment itself, and so made the segment ready and queued it.
   if (segment.phase != Phase::idle) return;
   if (segment.is_source && sources_open_ && segment.firing.step() >= end_step_) return end(segment);
   if (ports_.drained(segment.ports)) end(segment);
   queue_if_ready(segment);
-}
-
-void SegmentActor::release_arena(const State& segment) {
-  if (arena_user_ != &segment) return;
-  arena_user_ = nullptr;
-  for (const auto waiter : arena_waiters_) ready_.push(waiter);
-  arena_waiters_.clear();
 }
 
 // ---- The end of a run

@@ -8,6 +8,7 @@
 
 #include "troupe/actors/plan/checked_plan.hpp"
 #include "troupe/actors/ports/participant.hpp"
+#include "troupe/actors/segment/arena_turn.hpp"
 #include "troupe/actors/segment/segment_firing.hpp"
 #include "troupe/actors/system/trace.hpp"
 #include "troupe/actors/threads/busy_threads.hpp"
@@ -102,7 +103,6 @@ class SegmentActor final : public Participant {
   void fire(State& segment);
   void run(State& segment);
   void finish(State& segment);
-  void release_arena(const State& segment);
 
   // The end of a run.
   void end(State& segment);
@@ -118,10 +118,7 @@ class SegmentActor final : public Participant {
   std::vector<State> segments_;
   std::vector<std::uint32_t> segment_of_input_, segment_of_output_;
   ReadyQueue ready_;
-  /// The segment whose firing uses the arena that segments share. Null if there is no such firing.
-  const State* arena_user_ = nullptr;
-  /// The numbers of the segments that can begin a firing once the arena is free.
-  std::vector<std::uint32_t> arena_waiters_;
+  ArenaTurn arena_turn_;
   std::int64_t end_step_ = 0;
   bool sources_open_ = false;
   bool continuing_ = false;

@@ -6,6 +6,7 @@
 
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/data/decoded_files.hpp"
+#include "troupe/ops/data/gunzip.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
 
 namespace troupe {
@@ -30,7 +31,7 @@ Shape read_header(GzipFile& file, std::size_t rank) {
   return Shape(sizes);
 }
 
-Tensor read_bytes(GzipFile& file, std::size_t rank) {
+Tensor read_bytes(GzipFile& file, const std::filesystem::path& path, std::size_t rank) {
   const auto shape = read_header(file, rank);
   const auto claimed = file.claimed_elements(shape);
   const auto too_few = [&](std::size_t bytes) {
@@ -38,7 +39,12 @@ Tensor read_bytes(GzipFile& file, std::size_t rank) {
                 " bytes follow");
   };
   if (claimed > file.most_bytes()) too_few(file.read_all(claimed).size());
-  Tensor tensor(cpu_memory(claimed, Allocator::Contents::any), shape, DType::uint8);
+  // gunzip() writes the header, too: it takes the last bytes before the elements, which stay aligned.
+  constexpr std::size_t kAlignment = 64;
+  const auto header = 4 * (1 + rank), before = (header + kAlignment - 1) / kAlignment * kAlignment;
+  const auto memory = cpu_memory(before + claimed, Allocator::Contents::any);
+  Tensor tensor(std::shared_ptr<std::byte>(memory, memory.get() + before), shape, DType::uint8);
+  if (file.compressed() && gunzip(path, {memory.get() + before - header, header + claimed})) return tensor;
   const auto bytes = file.read(tensor.mutable_raw(), claimed);
   if (bytes < claimed) too_few(bytes);
   std::uint8_t more = 0;
@@ -50,7 +56,7 @@ Tensor read_bytes(GzipFile& file, std::size_t rank) {
 
 Tensor read_idx(const std::filesystem::path& path, std::size_t rank) {
   GzipFile file("idx", path);
-  const auto decode = [&] { return file.within_memory([&] { return read_bytes(file, rank); }); };
+  const auto decode = [&] { return file.within_memory([&] { return read_bytes(file, path, rank); }); };
   if (!file.compressed()) return decode();
   return DecodedFiles(decoded_files_folder()).get(path, "idx " + std::to_string(rank), decode);
 }

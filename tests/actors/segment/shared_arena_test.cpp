@@ -30,11 +30,32 @@ TrainingSpec normed_spec() {
 }
 
 constexpr std::int64_t kStepsOfPlan = 40;
-const TensorInfo kManyNumbers{Shape{2048}, DType::float32};
+const TensorInfo kManyNumbers{Shape{1024, 2}, DType::float32};
 
-/// For each replica, a source and a sink on cpu:1, and between them a chain of `length` ops on cpu:0 that each double
-/// the elements.
-Plan doubling_plan(int replicas, int length, std::vector<std::vector<float>>& records) {
+/// A source of 1,024 indices a step: zeros, or -1 in the step `wrong_step`.
+PlanActor index_source(std::int64_t wrong_step) {
+  auto actor = counting_source("index", kStepsOfPlan);
+  actor.outputs[0].info = {Shape{1024}, DType::int32};
+  const auto rows = [](std::int64_t step) {
+    return step < kStepsOfPlan ? std::optional<std::int64_t>(1) : std::nullopt;
+  };
+  actor.make_task = function_source(rows, [wrong_step](const Firing& firing) {
+    std::ranges::fill(firing.outputs[0].mutable_data<std::int32_t>(), firing.step == wrong_step ? -1 : 0);
+  });
+  return actor;
+}
+
+/// An op of the graph with one output.
+PlanActor op_actor(const std::string& name, const OpDef& op, std::vector<TensorInfo> inputs) {
+  PlanActor actor{.name = name, .outputs = {{.info = kManyNumbers}}};
+  actor.task = {.kind = "op", .call = OpCall{&op, {}, std::move(inputs), {kManyNumbers}}};
+  return actor;
+}
+
+/// For each replica, a source and a sink on cpu:1, and between them a chain on cpu:0 of `length` ops that each double
+/// the elements. With `wrong_step`, a gather that fails in that step follows the first op of replica 1.
+Plan doubling_plan(int replicas, int length, std::vector<std::vector<float>>& records,
+                   std::optional<std::int64_t> wrong_step = {}) {
   Plan plan;
   records.resize(static_cast<std::size_t>(replicas));
   for (int replica = 0; replica < replicas; ++replica) {
@@ -48,11 +69,15 @@ Plan doubling_plan(int replicas, int length, std::vector<std::vector<float>>& re
     source.outputs[0].info = kManyNumbers;
     auto last = add(source, 1);
     for (int i = 0; i < length; ++i) {
-      PlanActor op{.name = "double" + std::to_string(i), .outputs = {{.info = kManyNumbers}}};
-      op.task = {.kind = "op", .call = OpCall{&kAdd, {}, {kManyNumbers, kManyNumbers}, {kManyNumbers}}};
-      const auto next = add(op, 0);
+      const auto next = add(op_actor("double" + std::to_string(i), kAdd, {kManyNumbers, kManyNumbers}), 0);
       for (int input = 0; input < 2; ++input) plan.connect(last, 0, next);
       last = next;
+      if (!wrong_step || replica != 1 || i != 0) continue;
+      const auto index = add(index_source(*wrong_step), 1);
+      const auto gather = add(op_actor("gather", kGather, {kManyNumbers, plan.actors[index].outputs[0].info}), 0);
+      plan.connect(last, 0, gather);
+      plan.connect(index, 0, gather);
+      last = gather;
     }
     plan.connect(last, 0, add(recording_sink("sink", records[static_cast<std::size_t>(replica)]), 1));
   }
@@ -82,6 +107,22 @@ TEST_CASE("segments that share an arena compute the same for any order in which 
       for (std::size_t step = 0; step < record.size(); ++step)
         CHECK(record[step] == static_cast<float>(step << kLength));
     }
+  }
+}
+
+TEST_CASE("an op that fails leaves no segment without its arena") {
+  constexpr int kReplicas = 3, kLength = 3;
+  constexpr std::int64_t kWrongStep = 7;
+  for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
+    INFO("seed " << seed);
+    std::vector<std::vector<float>> records;
+    const auto plan = fuse(doubling_plan(kReplicas, kLength, records, kWrongStep));
+    REQUIRE(sharing_segments(plan) == kReplicas);
+    auto runtime = scheduled_runtime(seed, 2);
+    SpawnedPlan spawned(runtime, plan);
+    spawned.start({0, kStepsOfPlan, 0});
+    CHECK_THROWS_WITH(spawned.wait(), Contains("index -1"));
+    CHECK(spawned.drained());
   }
 }
 
