@@ -32,7 +32,7 @@ class LoaderTask final : public Task {
         replica_(replica) {}
 
   void begin(const RunInfo& run, std::function<void()>) override {
-    order_ = orders_.of(run.epoch);
+    order_ = &orders_.of(run.epoch);
     next_batch_ = run.first_batch;
   }
 
@@ -47,12 +47,13 @@ class LoaderTask final : public Task {
   }
 
   bool fire(const Firing& firing) override {
-    const auto samples =
-        order_.subspan(static_cast<std::size_t>(share_.first + part_.first), static_cast<std::size_t>(part_.rows));
-    if (fields_)
-      gather_fields(data_, samples, *fields_, firing.outputs);
-    else
-      std::ranges::copy(samples, firing.outputs[0].mutable_data<std::int32_t>().begin());
+    if (fields_) {
+      samples_.resize(static_cast<std::size_t>(part_.rows));
+      order_->copy(share_.first + part_.first, samples_);
+      gather_fields(data_, samples_, *fields_, firing.outputs);
+    } else {
+      order_->copy(share_.first + part_.first, firing.outputs[0].mutable_data<std::int32_t>());
+    }
     BatchInfo{part_.rows, share_.batch_rows, share_.first_row + part_.first, firing.step}.write(firing.outputs.back());
     return true;
   }
@@ -70,7 +71,8 @@ class LoaderTask final : public Task {
   std::optional<std::vector<std::size_t>> fields_;
   EpochOrder orders_;
   int replicas_, replica_;
-  std::span<const std::int32_t> order_;
+  const SampleOrder* order_ = nullptr;
+  std::vector<std::int32_t> samples_;
   std::int64_t next_batch_ = 0;
   ShardLayout::Share share_;
   BatchPart part_;

@@ -45,7 +45,7 @@ class BatchDispatcher final : public PortActor {
   std::optional<std::int64_t> steps_left() override { return batches_ - first_batch_; }
 
   void on_run(const RunInfo& run) override {
-    order_ = data_.order(seed_, run.epoch);
+    order_ = data_.sample_order(seed_, run.epoch);
     first_step_ = run.first_step;
     first_batch_ = run.first_batch;
     next_.assign(dispatch_ == Dispatch::parts ? static_cast<std::size_t>(workers_) : 1, first_batch_);
@@ -156,8 +156,7 @@ class BatchDispatcher final : public PortActor {
     const Tensor samples(Shape{part.rows}, DType::int32), info(BatchInfo::info().shape, BatchInfo::info().dtype);
     const auto step = first_step_ + batch - first_batch_;
     if (records_.log && dispatch_ != Dispatch::parts) records_.log->note_worker(step, worker);
-    const auto first = static_cast<std::size_t>(batch * batch_rows_ + part.first);
-    if (part.rows > 0) std::memcpy(samples.mutable_raw(), &order_[first], samples.bytes());
+    order_.copy(batch * batch_rows_ + part.first, samples.mutable_data<std::int32_t>());
     BatchInfo{part.rows, rows_of(batch), part.first, step}.write(info);
     send_output(samples_of(worker), samples, sequence_number);
     sent_[{infos_of(worker), send_output(infos_of(worker), info, sequence_number)}] = batch;
@@ -176,7 +175,7 @@ class BatchDispatcher final : public PortActor {
   const Dispatch dispatch_;
   const RunRecords records_;
   const std::int64_t batch_rows_, batches_;  // batch_rows_: the largest number of rows of a batch
-  std::vector<std::int32_t> order_;
+  SampleOrder order_;
   std::int64_t first_step_ = 0, first_batch_ = 0;
   std::vector<std::int64_t> next_;  // the next batch to send: by worker with Dispatch::parts, else one for all workers
   int last_ = 0;                    // the worker that got a batch last

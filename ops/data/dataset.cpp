@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/name.hpp"
-#include "troupe/ops/core/random.hpp"
 #include "troupe/ops/data/array_hashes.hpp"
 
 namespace troupe {
@@ -147,12 +145,18 @@ void Dataset::expect_no_streams(const char* what) const {
 }
 
 Dataset Dataset::in_order() const {
-  return with(&Dataset::streams_, 0).with(&Dataset::shuffle_buffer_, 0);
+  return with(&Dataset::streams_, 0).with(&Dataset::shuffle_buffer_, 0).with(&Dataset::shuffles_all_, false);
+}
+
+Dataset Dataset::shuffle() const {
+  expect_no_streams("shuffled");
+  return with(&Dataset::shuffles_all_, true).with(&Dataset::shuffle_buffer_, 0);
 }
 
 Dataset Dataset::shuffle(std::int64_t buffer) const {
   expect_no_streams("shuffled");
-  return with(&Dataset::shuffle_buffer_, at_least(1, buffer, "the shuffle buffer"));
+  return with(&Dataset::shuffle_buffer_, at_least(1, buffer, "the shuffle buffer"))
+      .with(&Dataset::shuffles_all_, false);
 }
 
 Dataset Dataset::batch(std::int64_t rows) const {
@@ -212,27 +216,18 @@ std::int64_t Dataset::largest_batch() const {
   return layout_.whole() ? std::clamp<std::int64_t>(rows_, 1, batch_) : batch_;
 }
 
-std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch) const {
-  std::vector<std::int32_t> order(static_cast<std::size_t>(rows_));
-  std::iota(order.begin(), order.end(), 0);
-  if (streams_ > 0) {
-    const auto of_stream = rows_ / streams_;
-    for (std::int64_t i = 0; i < rows_; ++i)
-      order[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i % streams_ * of_stream + i / streams_);
-    return order;
-  }
-  if (!is_shuffled()) return order;
+SampleOrder Dataset::sample_order(std::uint64_t seed, std::int64_t epoch) const {
+  if (streams_ > 0) return SampleOrder::in_streams(rows_, streams_);
+  if (!is_shuffled()) return SampleOrder::in_order(rows_);
   // The random stream depends on the shard. Shard 0 has the stream, and so the order, that a data set without shards
   // has.
   const auto stream = static_cast<std::uint64_t>(layout_.own()) << 32 | static_cast<std::uint32_t>(epoch);
-  // The sample for position i is drawn from the samples at positions i to i + buffer - 1, which are in the buffer. The
-  // two samples change places, so the sample that was at position i stays in the buffer.
-  for (std::int64_t i = 0; i < rows_; ++i) {
-    const auto in_buffer = static_cast<std::uint64_t>(std::min(shuffle_buffer_, rows_ - i));
-    const auto drawn = uniform_below(in_buffer, seed, stream, static_cast<std::uint64_t>(i));
-    std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(i) + drawn]);
-  }
-  return order;
+  return shuffles_all_ ? SampleOrder::shuffled(rows_, seed, stream)
+                       : SampleOrder::drawn(rows_, shuffle_buffer_, seed, stream);
+}
+
+std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch) const {
+  return sample_order(seed, epoch).all();
 }
 
 }  // namespace troupe

@@ -14,6 +14,7 @@
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/data/data_sharding.hpp"
 #include "troupe/ops/data/field.hpp"
+#include "troupe/ops/data/sample_order.hpp"
 
 namespace troupe {
 
@@ -85,6 +86,9 @@ class Dataset {
   /// Scales a uint8 or float32 field: batches hold float32 `field * scale + shift`, computed when a batch is loaded.
   /// Throws Error if the field has another dtype or a function writes it.
   Dataset scaled(const std::string& field, float scale, float shift = 0.0F) const;
+  /// Shuffles all samples in another order each epoch. Takes constant memory for any number of samples; see
+  /// KeyedPermutation. Throws Error for data in streams.
+  Dataset shuffle() const;
   /// Shuffles the samples in another order each epoch: each sample is drawn from a buffer of `buffer` samples, and the
   /// next sample in the order of the data set takes its place in the buffer. A buffer of 1 does not change the order.
   /// Throws Error for data in streams.
@@ -165,12 +169,16 @@ class Dataset {
   bool same_batches(const Dataset& other) const;
 
   /// True if the order of the samples differs from epoch to epoch.
-  bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
+  bool is_shuffled() const { return streams_ == 0 && (shuffles_all_ || shuffle_buffer_ > 1); }
+  /// True if an order of the samples is drawn one by one, which takes memory and time for each sample.
+  bool draws_order() const { return is_shuffled() && !shuffles_all_; }
   /// The row of sample `sample` in the arrays, and the row number that functions get for it: rows count from the first
   /// one, including those that skip() has removed.
   std::int64_t row_of(std::int64_t sample) const { return sample + skipped_; }
-  /// The indices of the samples in the order in which an epoch visits them. A shuffled order depends on the seed, the
-  /// epoch and the number of the shard.
+  /// The order in which an epoch visits the samples. A shuffled order depends on the seed, the epoch and the number of
+  /// the shard.
+  SampleOrder sample_order(std::uint64_t seed, std::int64_t epoch) const;
+  /// The indices of all samples in that order.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
   /// Copies the field with index `field` of the given samples into `to`, a tensor [samples, ...] of the dtype of the
   /// field in batches. Throws Error if a sample does not exist or the tensor has another dtype or number of elements.
@@ -209,6 +217,7 @@ class Dataset {
   std::int64_t prefetch_ = 0;
   std::int64_t kept_on_devices_ = kKeptOnDevices;
   std::int64_t shuffle_buffer_ = 0;
+  bool shuffles_all_ = false;
   std::int64_t streams_ = 0;
   std::int64_t skipped_ = 0;
   std::int64_t times_ = 0;  // elements of a window; 0 without windows

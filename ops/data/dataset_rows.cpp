@@ -90,8 +90,8 @@ bool Dataset::same_batches(const Dataset& other) const {
            a.shift == b.shift && a.write == b.write;
   };
   const auto settings = [](const Dataset& data) {
-    return std::tie(*data.fields_, data.rows_, data.batch_, data.prefetch_, data.kept_on_devices_, data.shuffle_buffer_,
-                    data.streams_, data.skipped_, data.times_, data.sharding_);
+    return std::tie(*data.fields_, data.rows_, data.batch_, data.prefetch_, data.kept_on_devices_, data.shuffles_all_,
+                    data.shuffle_buffer_, data.streams_, data.skipped_, data.times_, data.sharding_);
   };
   return settings(*this) == settings(other) && layout_.hash() == other.layout_.hash() &&
          std::ranges::equal(columns_, other.columns_, same_column);
@@ -99,8 +99,9 @@ bool Dataset::same_batches(const Dataset& other) const {
 
 std::string Dataset::content() const {
   TextStream text;
-  text << rows_ << " rows, batches of " << batch_ << ", shuffle buffer " << shuffle_buffer_ << ", streams " << streams_
-       << "\n";
+  text << rows_ << " rows, batches of " << batch_
+       << (shuffles_all_ ? ", all shuffled" : ", shuffle buffer " + std::to_string(shuffle_buffer_)) << ", streams "
+       << streams_ << "\n";
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::string content;
     if (const auto field = stored(i)) {

@@ -27,8 +27,7 @@ EpochRows::SampleAt samples_of(const Dataset& data, std::uint64_t seed, int part
     const auto first = at.batch * at.batch_rows;
     const auto part = part_of_batch(std::min(at.batch_rows, data.rows() - first), parts, parts == 1 ? 0 : replica);
     if (row < 0 || row >= part.rows) return InvalidSample::kUnknown;
-    const auto order = data.order(seed, at.epoch);
-    return data.row_of(order.at(static_cast<std::size_t>(first + part.first + row)));
+    return data.row_of(data.sample_order(seed, at.epoch).at(first + part.first + row));
   };
 }
 

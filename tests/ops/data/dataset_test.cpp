@@ -103,11 +103,30 @@ TEST_CASE("a shuffled epoch holds every sample once", "[dataset]") {
 }
 
 TEST_CASE("the order depends on the seed and the epoch, and on nothing else", "[dataset]") {
-  const auto dataset = range(100).shuffle(100);
-  CHECK(dataset.order(1, 0) == dataset.order(1, 0));
-  CHECK(dataset.order(1, 0) == dataset.batch(7).prefetch(3).order(1, 0));
-  CHECK(dataset.order(1, 0) != dataset.order(1, 1));
-  CHECK(dataset.order(1, 0) != dataset.order(2, 0));
+  for (const auto& dataset : {range(100).shuffle(100), range(100).shuffle()}) {
+    CHECK(sorted(dataset.order(1, 0)) == iota(100));
+    CHECK(dataset.order(1, 0) == dataset.order(1, 0));
+    CHECK(dataset.order(1, 0) == dataset.batch(7).prefetch(3).order(1, 0));
+    CHECK(dataset.order(1, 0) != dataset.order(1, 1));
+    CHECK(dataset.order(1, 0) != dataset.order(2, 0));
+    CHECK(dataset.order(1, 0) != iota(100));
+  }
+}
+
+TEST_CASE("the last call of shuffle() counts", "[dataset]") {
+  const auto all = range(100).shuffle(), drawn = range(100).shuffle(10);
+  CHECK(drawn.shuffle().order(1, 0) == all.order(1, 0));
+  CHECK(all.shuffle(10).order(1, 0) == drawn.order(1, 0));
+  CHECK(all.shuffle(1).order(1, 0) == iota(100));
+  CHECK_FALSE(all.same_batches(drawn));
+  CHECK(all.content() != drawn.content());
+  CHECK(all.content() != range(100).content());
+  CHECK(all.in_order().order(1, 0) == iota(100));
+  CHECK(all.is_shuffled());
+  CHECK_FALSE(all.draws_order());
+  CHECK(drawn.draws_order());
+  CHECK(range(0).shuffle().order(1, 0).empty());
+  CHECK(range(1).shuffle().order(1, 0) == iota(1));
 }
 
 TEST_CASE("a sample is drawn only from the buffer", "[dataset]") {
