@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "troupe/ops/core/half.hpp"
+#include "troupe/ops/data/file_numbers.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
 #include "troupe/ops/data/npy_header.hpp"
 
@@ -32,51 +30,29 @@ std::string read_header(GzipFile& file) {
   return header;
 }
 
-std::string number_text(double number) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
-}
-
-/// Converts the elements of a file, little-endian and in C order, to those of a tensor.
-template <class From, class To>
-void convert(const GzipFile& file, const std::string& elements, const Tensor& tensor) {
-  auto* to = reinterpret_cast<To*>(tensor.mutable_raw());
-  for (std::size_t i = 0; i * sizeof(From) < elements.size(); ++i) {
-    From element{};
-    std::memcpy(&element, elements.data() + i * sizeof(From), sizeof(From));
-    to[i] = static_cast<To>(element);
-    if constexpr (std::is_same_v<From, double>)
-      if (std::isinf(to[i]) && !std::isinf(element))
-        file.refuse("has " + number_text(element) + " as element " + std::to_string(i) +
-                    ", outside the range of float32; scale the array before it is saved");
-  }
-}
-
-/// An element type of an .npy file: its name in the header without the order of the bytes, the size of an element, and
-/// the dtype of the tensor that read_npy() returns for it.
+/// The name of an element type in the header of an .npy file, without the order of the bytes.
 struct NpyElementType {
   std::string_view name;
-  std::size_t bytes;
-  DType dtype;
-  void (*convert)(const GzipFile& file, const std::string& elements, const Tensor& tensor);
+  FileNumbers numbers;
 };
-constexpr NpyElementType kNpyTypes[] = {{"f2", 2, DType::float32, convert<Float16, float>},
-                                        {"f4", 4, DType::float32, convert<float, float>},
-                                        {"f8", 8, DType::float32, convert<double, float>},
-                                        {"i1", 1, DType::int32, convert<std::int8_t, std::int32_t>},
-                                        {"i2", 2, DType::int32, convert<std::int16_t, std::int32_t>},
-                                        {"i4", 4, DType::int32, convert<std::int32_t, std::int32_t>},
-                                        {"i8", 8, DType::int64, convert<std::int64_t, std::int64_t>},
-                                        {"u1", 1, DType::uint8, convert<std::uint8_t, std::uint8_t>},
-                                        {"u2", 2, DType::int32, convert<std::uint16_t, std::int32_t>},
-                                        {"u4", 4, DType::int64, convert<std::uint32_t, std::int64_t>},
-                                        {"b1", 1, DType::uint8, convert<std::uint8_t, std::uint8_t>}};
+constexpr NpyElementType kNpyTypes[] = {{"f2", file_numbers<Float16, float>()},
+                                        {"f4", file_numbers<float, float>()},
+                                        {"f8", file_numbers<double, float>()},
+                                        {"i1", file_numbers<std::int8_t, std::int32_t>()},
+                                        {"i2", file_numbers<std::int16_t, std::int32_t>()},
+                                        {"i4", file_numbers<std::int32_t, std::int32_t>()},
+                                        {"i8", file_numbers<std::int64_t, std::int64_t>()},
+                                        {"u1", file_numbers<std::uint8_t, std::uint8_t>()},
+                                        {"u2", file_numbers<std::uint16_t, std::int32_t>()},
+                                        {"u4", file_numbers<std::uint32_t, std::int64_t>()},
+                                        {"u8", file_numbers<std::uint64_t, std::int64_t>()},
+                                        {"b1", file_numbers<std::uint8_t, std::uint8_t>()}};
 
 /// The element type that a header calls `name`, such as "<f4" or "|u1".
-NpyElementType type_of(const GzipFile& file, const std::string& name) {
+FileNumbers type_of(const GzipFile& file, const std::string& name) {
   for (const auto& type : kNpyTypes) {
-    const std::string_view orders = type.bytes == 1 ? "|<>" : "<>";
-    if (name.size() == 3 && name.substr(1) == type.name && orders.find(name[0]) != orders.npos) return type;
+    const std::string_view orders = type.numbers.bytes == 1 ? "|<>" : "<>";
+    if (name.size() == 3 && name.substr(1) == type.name && orders.find(name[0]) != orders.npos) return type.numbers;
   }
   file.refuse("has elements of another type: '" + name + "'");
 }
@@ -114,7 +90,7 @@ Tensor read_array(GzipFile& file) {
   if (header.type[0] == '>') reverse_bytes(elements, type.bytes);
   if (header.fortran_order) elements = in_c_order(elements, header.shape, type.bytes);
   Tensor tensor(header.shape, type.dtype);
-  type.convert(file, elements, tensor);
+  type.convert(std::as_bytes(std::span(elements)), tensor, [&](const std::string& what) { file.refuse(what); });
   return tensor;
 }
 
