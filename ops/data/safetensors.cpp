@@ -196,24 +196,26 @@ NamedArrays read_safetensors(const std::filesystem::path& path) {
   return arrays;
 }
 
-void write_safetensors(const std::filesystem::path& path, const NamedArrays& arrays,
-                       const std::map<std::string, std::string>& metadata) {
-  const auto refuse = [&](const std::string& what) { throw Error(kPlace, "'" + path.string() + "' " + what); };
-  auto ordered = arrays;
-  for (auto& [name, array] : ordered) {
-    if (!array) refuse("cannot be written: '" + name + "' is an empty handle");
+SafetensorsImage::SafetensorsImage(const std::filesystem::path& path, NamedArrays arrays,
+                                   const std::map<std::string, std::string>& metadata)
+    : header_(kSizeBytes, '\0'), arrays_(std::move(arrays)) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(kPlace, "'" + path.string() + "' cannot be written: " + what);
+  };
+  for (auto& [name, array] : arrays_) {
+    if (!array) refuse("'" + name + "' is an empty handle");
     array = array.host_copy();
   }
   // Larger elements come first, so that each array is aligned to its elements.
-  std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(arrays_, [](const auto& a, const auto& b) {
     return std::pair(size_of(b.second.dtype()), std::string_view(a.first)) <
            std::pair(size_of(a.second.dtype()), std::string_view(b.first));
   });
   json header = json::object();
   if (!metadata.empty()) header[kMetadata] = metadata;
   std::uint64_t next = 0;
-  for (const auto& [name, array] : ordered) {
-    if (name == kMetadata || header.contains(name)) refuse("cannot be written: it has '" + name + "' twice");
+  for (const auto& [name, array] : arrays_) {
+    if (name == kMetadata || header.contains(name)) refuse("it has '" + name + "' twice");
     header[name] = {{"dtype", name_in_file(array.dtype())},
                     {"shape", array.shape().list()},
                     {"data_offsets", {next, next + array.bytes()}}};
@@ -223,15 +225,24 @@ void write_safetensors(const std::filesystem::path& path, const NamedArrays& arr
   try {
     text = header.dump();
   } catch (const json::exception&) {
-    refuse("cannot be written: a name or a text is not in UTF-8");
+    refuse("a name or a text is not in UTF-8");
   }
   text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
-  std::array<unsigned char, kSizeBytes> size{};
-  for (std::size_t i = 0; i < kSizeBytes; ++i) size[i] = static_cast<unsigned char>(text.size() >> (8 * i));
-  std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(size)), std::as_bytes(std::span(text))};
-  for (const auto& [name, array] : ordered)
+  for (std::size_t i = 0; i < kSizeBytes; ++i) header_[i] = static_cast<char>(text.size() >> (8 * i));
+  header_ += text;
+}
+
+std::vector<std::span<const std::byte>> SafetensorsImage::parts() const {
+  std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(header_))};
+  for (const auto& [name, array] : arrays_)
     if (array.bytes() > 0) parts.emplace_back(array.raw(), array.bytes());
-  replace_file(kPlace, path, parts);
+  return parts;
+}
+
+void write_safetensors(const std::filesystem::path& path, const NamedArrays& arrays,
+                       const std::map<std::string, std::string>& metadata) {
+  const SafetensorsImage image(path, arrays, metadata);
+  replace_file(kPlace, path, image.parts());
 }
 
 }  // namespace troupe

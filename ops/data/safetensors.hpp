@@ -64,9 +64,25 @@ using NamedArrays = std::vector<std::pair<std::string, Tensor>>;
 /// Reads all arrays of a file; see SafetensorsFile. Trainer::set_parameters() takes them.
 NamedArrays read_safetensors(const std::filesystem::path& path);
 
-/// Writes arrays, which may be on any device, and texts by name to a file, which takes the place of an old one in one
-/// step. Throws Error that names the file if a name occurs twice or is `__metadata__`, an array is an empty handle, or
-/// the file cannot be written.
+/// The bytes of a .safetensors file that is to be written: those of the header, and those of copies of the arrays in
+/// host memory.
+class SafetensorsImage {
+ public:
+  /// Arrays may be on any device. Throws Error that names `path` if a name occurs twice, is `__metadata__` or is not in
+  /// UTF-8, or if an array is an empty handle.
+  SafetensorsImage(const std::filesystem::path& path, NamedArrays arrays,
+                   const std::map<std::string, std::string>& metadata = {});
+
+  /// The bytes of the file, one part after the other, valid as long as the object lives.
+  std::vector<std::span<const std::byte>> parts() const;
+
+ private:
+  std::string header_;
+  NamedArrays arrays_;
+};
+
+/// Writes arrays and texts by name to a file, which takes the place of an old one in one step. Throws Error like
+/// SafetensorsImage, and Error that names the file if it cannot be written.
 void write_safetensors(const std::filesystem::path& path, const NamedArrays& arrays,
                        const std::map<std::string, std::string>& metadata = {});
 

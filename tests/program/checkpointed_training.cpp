@@ -1,0 +1,77 @@
+// checkpointed_training FOLDER STEPS: trains on two replicas from the newest checkpoint in a folder on, up to STEPS
+// steps in all, with a checkpoint after every step. Prints the step at which it began, and at the end a hash of the
+// parameters.
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/nn/layers.hpp"
+#include "troupe/ops/nn/normalization.hpp"
+#include "troupe/strategies/checkpoint/checkpoint_reader.hpp"
+#include "troupe/strategies/checkpoint/checkpoint_writer.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/training/trainer.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// Which of two circles a point lies on.
+Dataset circles() {
+  std::vector<float> points;
+  std::vector<std::int32_t> labels;
+  for (int row = 0; row < 300; ++row) {
+    labels.push_back(row % 2);
+    for (const auto part : {std::cos(row), std::sin(row)}) points.push_back(static_cast<float>((1 + row % 2) * part));
+  }
+  return Dataset::from_arrays({{"points", Tensor::from({300, 2}, points)}, {"labels", Tensor::from({300}, labels)}});
+}
+
+/// A hash of all parameters, buffers and states of the optimizer.
+std::string hash_of_all(const ParameterStore& store) {
+  Hash hash;
+  for (const auto& [name, updates, value] : checkpoint_of(store).values) {
+    hash.add(name);
+    hash.add_bytes(value.raw(), value.bytes());
+  }
+  return hash.hex();
+}
+
+void train(const std::filesystem::path& folder, std::int64_t steps) {
+  CheckpointWriter writer(folder);
+  const auto store = std::make_shared<ParameterStore>();
+  if (const auto checkpoint = read_newest_checkpoint(folder)) restore(*checkpoint, *store);
+  const Runtime runtime({.cpu_devices = 2});
+  const Mirrored strategy{runtime.devices()};
+  const Sequential model{Dense{64}, BatchNorm{}, relu, Dropout{0.1}, Dense{2}};
+  Trainer trainer{runtime, strategy, model, Adam{}, SoftmaxCrossEntropy{}, {.seed = 7, .parameters = store}};
+  std::printf("began at step %lld\n", static_cast<long long>(trainer.steps()));
+  std::fflush(stdout);
+  if (trainer.steps() < steps)
+    trainer.fit(
+        circles().shuffle().batch(16),
+        {.epochs = steps, .max_steps = steps - trainer.steps(), .pause_every = 1, .on_pause = [&](const Metrics&) {
+           writer.write(checkpoint_of(*store));
+           writer.keep_newest(3);
+         }});
+  std::printf("hash %s\n", hash_of_all(*store).c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "checkpointed_training: needs a folder and a number of steps\n");
+    return 2;
+  }
+  try {
+    train(argv[1], std::atoll(argv[2]));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
