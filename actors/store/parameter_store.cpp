@@ -110,6 +110,24 @@ std::optional<ParameterStore::Version> ParameterStore::newest(const std::string&
   return version;
 }
 
+ParameterStore::Snapshot ParameterStore::snapshot() const {
+  std::unique_lock lock(state_->mutex);
+  std::set<std::string> names;
+  for (const auto& [name, parameter] : state_->parameters)
+    if (!parameter.per_replica) names.insert(name);
+  const State::Visit visit(*state_, lock, names);
+  Snapshot snapshot{.values = {}, .positions = state_->trainers.all()};
+  for (const auto& name : names) {
+    const auto& parameter = state_->parameters.at(name);
+    for (const auto& [replica, copy] : parameter.copies) state_->check_free({name, replica}, false);
+    const auto version = state_->newest(parameter);
+    if (!version) throw Error("store", state_->describe_broken());
+    snapshot.values.push_back({name, {version->updates, host_clone(version->value)}});
+  }
+  for (const auto& [name, version] : state_->start_values) snapshot.values.push_back({name, version});
+  return snapshot;
+}
+
 std::optional<std::int64_t> ParameterStore::newest_updates(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
   const auto entry = state_->parameters.find(name);

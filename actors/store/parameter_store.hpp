@@ -110,6 +110,15 @@ class ParameterStore {
   /// Adopts several values at once, like set() sets them.
   using NamedVersions = std::vector<std::pair<std::string, Version>>;
   void adopt(const NamedVersions& versions);
+  /// The values of all names(), at one step boundary of the fits that train them, and the positions of all trainers at
+  /// that boundary.
+  struct Snapshot {
+    NamedVersions values;
+    std::map<std::string, TrainingPosition> positions;
+  };
+  /// Copies all values to host memory. Waits for a boundary and throws Error like newest(). Throws Error, too, if all
+  /// copies of a parameter are broken.
+  Snapshot snapshot() const;
   /// The names of entries() and of all start values. A checkpoint needs the values of all of them.
   std::vector<std::string> names() const;
   /// The names of all start values: values from set() or adopt() of parameters that no plan has added yet.

@@ -200,23 +200,29 @@ void ParameterStore::State::wait_for_writers(std::unique_lock<std::mutex>& lock)
   access_over.wait_for(lock, kAccessLimit, [&] { return waiting_writers == 0; });
 }
 
-ParameterStore::Version ParameterStore::State::next_version(const std::string& name, const Tensor& value) const {
+void ParameterStore::State::expect_fits(const std::string& name, const Tensor& value) const {
   if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
+  const auto entry = parameters.find(name);
+  if (entry == parameters.end()) return;
+  const auto& info = entry->second.info;
+  if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
+    throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
+}
+
+ParameterStore::Version ParameterStore::State::next_version(const std::string& name, const Tensor& value) const {
   const auto entry = parameters.find(name);
   if (entry == parameters.end()) {
     const auto start = start_values.find(name);
     return {start == start_values.end() ? 0 : start->second.updates + 1, value};
   }
-  const auto& [info, trainable, copies, per_replica] = entry->second;
-  if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
-    throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
   std::int64_t updates = 0;
-  for (const auto& [replica, copy] : copies) updates = std::max(updates, copy.counter->updates());
+  for (const auto& [replica, copy] : entry->second.copies) updates = std::max(updates, copy.counter->updates());
   return {updates + 1, value};
 }
 
 void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock,
                                   const std::vector<std::pair<std::string, Version>>& values) {
+  for (const auto& [name, version] : values) expect_fits(name, version.value);
   std::vector<ParameterRef> refs;
   for (const auto& [name, version] : values)
     if (const auto entry = parameters.find(name); entry != parameters.end())

@@ -92,10 +92,12 @@ struct ParameterStore::State {
   void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
   /// Waits until no writer waits for accesses, at most for kAccessLimit.
   void wait_for_writers(std::unique_lock<std::mutex>& lock) const;
-  /// The version that a parameter has after ParameterStore::set(). Throws Error as set() does.
+  /// Throws Error if the value is an empty handle, or has another shape or dtype than the parameter.
+  void expect_fits(const std::string& name, const Tensor& value) const;
+  /// The version that a parameter has after ParameterStore::set() of a value.
   Version next_version(const std::string& name, const Tensor& value) const;
   /// Writes each version into all copies of its parameter, or keeps it as the start value if the store lacks the
-  /// parameter. Throws Error while a run uses one of the copies, and writes none then.
+  /// parameter. Throws Error while a run uses one of the copies, or as expect_fits() does, and writes none then.
   void adopt(std::unique_lock<std::mutex>& lock, const std::vector<std::pair<std::string, Version>>& values);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   /// Whether another copy of the same model has more updates, and no run writes it.

@@ -40,7 +40,8 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto written = write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
+    if (written == 0) errno = EIO;
+    if (written <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
   return true;
@@ -59,7 +60,10 @@ void write_durably(std::string_view place, const std::filesystem::path& path,
 
 void sync_folder(std::string_view place, const std::filesystem::path& folder) {
   const Descriptor descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.number() < 0 || fsync(descriptor.number()) != 0) refuse(place, folder, "cannot be written");
+  if (descriptor.number() < 0) refuse(place, folder, "cannot be read");
+  // File systems that cannot do this for a folder say so by these errors; some of networks are among them.
+  if (fsync(descriptor.number()) != 0 && errno != EINVAL && errno != ENOTSUP)
+    refuse(place, folder, "cannot be written");
 }
 
 }  // namespace troupe

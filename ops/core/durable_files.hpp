@@ -14,7 +14,8 @@ namespace troupe {
 void write_durably(std::string_view place, const std::filesystem::path& path,
                    std::span<const std::span<const std::byte>> parts);
 
-/// Waits until the disk has the names of the files in a folder. Throws Error that names the folder and the cause.
+/// Waits until the disk has the names of the files in a folder, unless the file system cannot do that. Throws Error
+/// that names the folder and the cause.
 void sync_folder(std::string_view place, const std::filesystem::path& folder);
 
 }  // namespace troupe

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 
 namespace troupe {
 
 KeyedPermutation::KeyedPermutation(std::uint64_t size, std::uint64_t seed, std::uint64_t stream)
     : size_(size), keys_{} {
+  if (size == 0 || size > std::uint64_t{1} << 63)
+    throw Error("keyed_permutation", std::to_string(size) + " is not a size from 1 to 2^63");
   // Halves of fewer bits would leave too few bijections.
   constexpr int kFewestBits = 8;
   const int bits = std::max(kFewestBits, static_cast<int>(std::bit_width(size - 1)));

@@ -11,7 +11,7 @@ namespace troupe {
 /// VariablePhilox; J. Black and P. Rogaway, "Ciphers with arbitrary finite domains" (2002), for the repetition.
 class KeyedPermutation {
  public:
-  /// Draws the permutation number `stream` of a seed. `size` must be in [1, 2^63].
+  /// Draws the permutation number `stream` of a seed. Throws Error unless `size` is in [1, 2^63].
   KeyedPermutation(std::uint64_t size, std::uint64_t seed, std::uint64_t stream);
 
   std::uint64_t size() const { return size_; }

@@ -4,9 +4,12 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/regular_file.hpp"
@@ -88,6 +91,13 @@ std::uint64_t unsigned_number(const json& number) {
   return number.get<std::uint64_t>();
 }
 
+std::int64_t size_in(const json& number) {
+  const auto size = unsigned_number(number);
+  if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    throw HeaderFault("has " + number.dump() + " in place of a size");
+  return static_cast<std::int64_t>(size);
+}
+
 }  // namespace
 
 void SafetensorsFile::refuse(const std::string& what) const {
@@ -96,7 +106,9 @@ void SafetensorsFile::refuse(const std::string& what) const {
 
 SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(path)) {
   auto file = open_regular_file(kPlace, path_);
-  const auto bytes = std::filesystem::file_size(path_);
+  std::error_code unreadable;
+  const auto bytes = std::filesystem::file_size(path_, unreadable);
+  if (unreadable) refuse("cannot be read: " + unreadable.message());
   std::array<unsigned char, kSizeBytes> size{};
   if (!read_at(file, 0, reinterpret_cast<char*>(size.data()), kSizeBytes)) refuse("is truncated: it has no header");
   std::uint64_t header_bytes = 0;
@@ -123,10 +135,13 @@ void SafetensorsFile::read_header(const std::string& text, std::uint64_t bytes_a
       const auto& offsets = value.at("data_offsets");
       if (!offsets.is_array() || offsets.size() != 2) throw HeaderFault("has no two offsets of '" + name + "'");
       std::vector<std::int64_t> sizes;
-      for (const auto& size : value.at("shape")) sizes.push_back(static_cast<std::int64_t>(unsigned_number(size)));
+      if (!value.at("shape").is_array()) throw HeaderFault("has no shape of '" + name + "'");
+      for (const auto& size : value.at("shape")) sizes.push_back(size_in(size));
       add_entry(name, value.at("dtype").get<std::string>(), sizes, unsigned_number(offsets[0]),
                 unsigned_number(offsets[1]));
     }
+  } catch (const std::bad_alloc&) {
+    refuse("does not fit into memory");
   } catch (const std::exception& error) {
     reason = error.what();
   }
@@ -154,6 +169,7 @@ void SafetensorsFile::expect_no_holes(std::uint64_t bytes_after) {
     if (entry.first_byte != next)
       refuse("is damaged: '" + entry.name + "' begins at byte " + std::to_string(entry.first_byte) + ", not " +
              std::to_string(next));
+    index_[entry.name] = static_cast<std::size_t>(&entry - entries_.data());
     next += entry.bytes;
     if (next > bytes_after) refuse("is truncated: it ends within '" + entry.name + "'");
   }
@@ -170,7 +186,7 @@ Tensor SafetensorsFile::read(const Entry& entry) const {
     std::vector<std::byte> in_file(numbers.converts ? entry.bytes : 0);
     auto* const to = numbers.converts ? in_file.data() : tensor.mutable_raw();
     if (!read_at(file, data_ + entry.first_byte, reinterpret_cast<char*>(to), entry.bytes))
-      refuse_array("cannot be read: the file has become shorter");
+      refuse_array("cannot be read");
     if (numbers.converts) numbers.convert(in_file, tensor, refuse_array);
     return tensor;
   } catch (const std::bad_alloc&) {
@@ -182,10 +198,12 @@ Tensor SafetensorsFile::read(const Entry& entry) const {
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {
-  const auto entry = std::ranges::find(entries_, name, &Entry::name);
-  if (entry != entries_.end()) return read(*entry);
+  if (const auto found = index_.find(name); found != index_.end()) return read(entries_[found->second]);
+  constexpr std::size_t kMostNamed = 10;
   std::string names;
-  for (const auto& other : entries_) names += (names.empty() ? "'" : ", '") + other.name + "'";
+  for (std::size_t i = 0; i < std::min(kMostNamed, entries_.size()); ++i)
+    names += (i == 0 ? "'" : ", '") + entries_[i].name + "'";
+  if (entries_.size() > kMostNamed) names += " and " + std::to_string(entries_.size() - kMostNamed) + " others";
   refuse("has no array '" + name + "'; it has " + (names.empty() ? "none" : names));
 }
 
@@ -204,7 +222,7 @@ SafetensorsImage::SafetensorsImage(const std::filesystem::path& path, NamedArray
   };
   for (auto& [name, array] : arrays_) {
     if (!array) refuse("'" + name + "' is an empty handle");
-    array = array.host_copy();
+    array = array.copy_to_host();
   }
   // Larger elements come first, so that each array is aligned to its elements.
   std::ranges::stable_sort(arrays_, [](const auto& a, const auto& b) {
@@ -215,7 +233,8 @@ SafetensorsImage::SafetensorsImage(const std::filesystem::path& path, NamedArray
   if (!metadata.empty()) header[kMetadata] = metadata;
   std::uint64_t next = 0;
   for (const auto& [name, array] : arrays_) {
-    if (name == kMetadata || header.contains(name)) refuse("it has '" + name + "' twice");
+    if (name == kMetadata) refuse("no array may have the name '" + name + "'");
+    if (header.contains(name)) refuse("it has '" + name + "' twice");
     header[name] = {{"dtype", name_in_file(array.dtype())},
                     {"shape", array.shape().list()},
                     {"data_offsets", {next, next + array.bytes()}}};
@@ -227,6 +246,8 @@ SafetensorsImage::SafetensorsImage(const std::filesystem::path& path, NamedArray
   } catch (const json::exception&) {
     refuse("a name or a text is not in UTF-8");
   }
+  if (text.size() + kHeaderAlignment > SafetensorsFile::kMostHeaderBytes)
+    refuse("its " + std::to_string(arrays_.size()) + " arrays need a larger header than readers take");
   text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
   for (std::size_t i = 0; i < kSizeBytes; ++i) header_[i] = static_cast<char>(text.size() >> (8 * i));
   header_ += text;

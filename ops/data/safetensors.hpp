@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class SafetensorsFile {
   std::filesystem::path path_;
   std::uint64_t data_ = 0;  // the position in the file of the first byte behind the header
   std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::size_t> index_;  // the index in entries_ by name
   std::map<std::string, std::string> metadata_;
 };
 
@@ -64,12 +66,12 @@ using NamedArrays = std::vector<std::pair<std::string, Tensor>>;
 /// Reads all arrays of a file; see SafetensorsFile. Trainer::set_parameters() takes them.
 NamedArrays read_safetensors(const std::filesystem::path& path);
 
-/// The bytes of a .safetensors file that is to be written: those of the header, and those of copies of the arrays in
-/// host memory.
+/// The bytes of a .safetensors file that is to be written: those of the header, and those of the arrays in host memory,
+/// which must not change meanwhile.
 class SafetensorsImage {
  public:
   /// Arrays may be on any device. Throws Error that names `path` if a name occurs twice, is `__metadata__` or is not in
-  /// UTF-8, or if an array is an empty handle.
+  /// UTF-8, if an array is an empty handle, or if the header would be larger than kMostHeaderBytes.
   SafetensorsImage(const std::filesystem::path& path, NamedArrays arrays,
                    const std::map<std::string, std::string>& metadata = {});
 

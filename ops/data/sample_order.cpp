@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 
 namespace troupe {
@@ -25,7 +27,14 @@ SampleOrder SampleOrder::drawn(std::int64_t size, std::int64_t buffer, std::uint
   return {size, Drawn{std::move(samples)}};
 }
 
+void SampleOrder::expect_positions(std::int64_t first, std::int64_t count) const {
+  if (count > 0 && (first < 0 || count > size_ - first))
+    throw Error("dataset", "there are no samples at the positions " + std::to_string(first) + " to " +
+                               std::to_string(first + count - 1) + " of " + std::to_string(size_));
+}
+
 void SampleOrder::copy(std::int64_t first, std::span<std::int32_t> to) const {
+  expect_positions(first, static_cast<std::int64_t>(to.size()));
   std::visit(
       [&](const auto& rule) {
         for (std::size_t i = 0; i < to.size(); ++i) to[i] = rule(first + static_cast<std::int64_t>(i));
@@ -34,6 +43,7 @@ void SampleOrder::copy(std::int64_t first, std::span<std::int32_t> to) const {
 }
 
 std::int32_t SampleOrder::at(std::int64_t position) const {
+  expect_positions(position, 1);
   return std::visit([&](const auto& rule) { return rule(position); }, rule_);
 }
 

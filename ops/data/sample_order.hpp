@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -10,13 +11,13 @@
 namespace troupe {
 
 /// The order in which an epoch visits the samples of a data set: a permutation of the numbers 0 to size() - 1. Except
-/// for drawn(), an order takes constant memory, and any position costs the same.
+/// for drawn(), an order takes constant memory, and any position can be read at once.
 class SampleOrder {
  public:
   SampleOrder() : SampleOrder(0, InOrder{}) {}
   static SampleOrder in_order(std::int64_t size) { return {size, InOrder{}}; }
   /// Position p has sample (p mod `streams`) * of_stream + p / `streams`, where of_stream is `size` / `streams`. `size`
-  /// must be a multiple of `streams`.
+  /// must be a multiple of `streams`, which must be at least 1.
   static SampleOrder in_streams(std::int64_t size, std::int64_t streams) {
     return {size, Streams{streams, size / streams}};
   }
@@ -27,9 +28,9 @@ class SampleOrder {
   static SampleOrder drawn(std::int64_t size, std::int64_t buffer, std::uint64_t seed, std::uint64_t stream);
 
   std::int64_t size() const { return size_; }
-  /// Writes the samples at the positions from `first` on to `to`. The positions must be below size().
+  /// Writes the samples at the positions from `first` on to `to`. Throws Error if there is no such position.
   void copy(std::int64_t first, std::span<std::int32_t> to) const;
-  /// The sample at a position, which must be below size().
+  /// The sample at a position. Throws Error if there is no such position.
   std::int32_t at(std::int64_t position) const;
   /// The samples at all positions.
   std::vector<std::int32_t> all() const;
@@ -55,6 +56,7 @@ class SampleOrder {
     std::int32_t operator()(std::int64_t position) const { return samples[static_cast<std::size_t>(position)]; }
   };
   using Rule = std::variant<InOrder, Streams, Shuffled, Drawn>;
+  void expect_positions(std::int64_t first, std::int64_t count) const;
   SampleOrder(std::int64_t size, Rule rule) : size_(size), rule_(std::move(rule)) {}
 
   std::int64_t size_;

@@ -6,12 +6,12 @@
 namespace troupe {
 
 Checkpoint checkpoint_of(const ParameterStore& store, std::map<std::string, std::string> texts) {
-  Checkpoint checkpoint{.positions = store.positions(), .texts = std::move(texts)};
+  auto snapshot = store.snapshot();
+  Checkpoint checkpoint{.positions = std::move(snapshot.positions), .texts = std::move(texts)};
   for (const auto& [trainer, position] : checkpoint.positions)
     checkpoint.step = std::max(checkpoint.step, position.step);
-  for (const auto& name : store.names())
-    if (auto newest = store.newest(name))
-      checkpoint.values.push_back({name, newest->updates, std::move(newest->value)});
+  for (auto& [name, version] : snapshot.values)
+    checkpoint.values.push_back({name, version.updates, std::move(version.value)});
   std::ranges::sort(checkpoint.values, {}, &CheckpointValue::name);
   return checkpoint;
 }

@@ -16,7 +16,8 @@ struct CheckpointValue {
   Tensor value;
 };
 
-/// Everything that a training needs to go on with the same bits.
+/// The values of a store and the positions of its trainers: what a training needs to go on with the same bits, except
+/// for states that every replica has for itself, such as those of gradient hooks.
 struct Checkpoint {
   /// The number of steps of the trainer that has made the most.
   std::int64_t step = 0;
@@ -25,13 +26,13 @@ struct Checkpoint {
   std::map<std::string, std::string> texts = {};           ///< the texts of the user, by name
 };
 
-/// Returns the newest values of all parameters and states in a store, and the positions of its trainers. Waits for a
-/// step boundary of a fit, and throws Error, like ParameterStore::newest().
+/// Returns a checkpoint of a store. Waits for a step boundary of the fits that train its parameters, and throws Error,
+/// like ParameterStore::snapshot().
 Checkpoint checkpoint_of(const ParameterStore& store, std::map<std::string, std::string> texts = {});
 
-/// Sets the values and the positions of a store to those of a checkpoint. Values of parameters that no plan has yet
-/// become start values. Sets none if it throws Error because a value has another shape or dtype than in the store, or
-/// because a run uses it.
+/// Sets the values and the positions of a store to those of a checkpoint; others stay as they are. Values of parameters
+/// that no plan has yet become start values. Sets none if it throws Error because a value has another shape or dtype
+/// than in the store, or because a run uses it.
 void restore(const Checkpoint& checkpoint, ParameterStore& store);
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 
 namespace troupe {
@@ -26,11 +27,21 @@ std::optional<std::int64_t> step_of(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  std::filesystem::directory_iterator next(folder, error);
+  for (; !error && next != std::filesystem::directory_iterator(); next.increment(error)) paths.push_back(next->path());
+  if (error) throw Error(kCheckpointPlace, "'" + folder.string() + "' cannot be read: " + error.message());
+  return paths;
+}
+
 std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& folder) {
   std::vector<std::int64_t> steps;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, missing))
-    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  std::error_code unknown;
+  if (std::filesystem::status(folder, unknown).type() == std::filesystem::file_type::not_found) return steps;
+  for (const auto& path : paths_in(folder))
+    if (const auto step = step_of(path.filename().string())) steps.push_back(*step);
   std::ranges::sort(steps);
   return steps;
 }

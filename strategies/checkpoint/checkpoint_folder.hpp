@@ -14,7 +14,8 @@ namespace troupe {
 // the hashes of the values, which is written last. A checkpoint is made under another name, and gets its own when the
 // disk has all of it, so a folder of that name is complete after a crash of the program or of the machine.
 
-/// The steps of the checkpoints in a folder, in ascending order; empty if the folder does not exist.
+/// The steps of the checkpoints in a folder, in ascending order; empty if the folder does not exist. Throws Error if it
+/// cannot be read.
 std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& folder);
 
 /// The name of the folder of a step.
@@ -22,8 +23,9 @@ std::string checkpoint_name(std::int64_t step);
 
 /// The beginning of errors of checkpoints.
 inline constexpr const char* kCheckpointPlace = "checkpoint";
-/// The beginning of the names of folders that are written or removed.
-inline constexpr std::string_view kUnfinishedCheckpoint = ".unfinished-";
+/// The paths in a folder. Throws Error if the folder cannot be read.
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
+
 inline constexpr const char* kManifestFile = "manifest.json";
 
 /// A hash of the elements of a value in host memory, as a manifest has it.

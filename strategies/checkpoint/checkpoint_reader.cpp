@@ -1,5 +1,6 @@
 #include "troupe/strategies/checkpoint/checkpoint_reader.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <system_error>
@@ -21,6 +22,8 @@ class CheckpointReader {
 
   Checkpoint read() {
     const auto manifest = read_manifest();
+    if (checkpoint_name(manifest.step) != folder_.filename())
+      refuse(kManifestFile, "is that of step " + std::to_string(manifest.step));
     for (const auto& [name, bytes] : manifest.file_bytes) open(name, bytes);
     Checkpoint checkpoint{.step = manifest.step, .positions = manifest.positions, .texts = manifest.texts};
     for (const auto& entry : manifest.entries)
@@ -78,16 +81,17 @@ class CheckpointReader {
 }  // namespace
 
 Checkpoint read_checkpoint(const std::filesystem::path& folder, std::int64_t step) {
+  std::string reason;
   try {
     return CheckpointReader(folder / checkpoint_name(step)).read();
   } catch (const Error& error) {
-    std::optional<std::int64_t> before;
-    for (const auto other : checkpoint_steps(folder))
-      if (other < step) before = other;
-    if (!before) throw;
-    throw Error(kCheckpointPlace,
-                std::string(error.what()) + "; the checkpoint before is that of step " + std::to_string(*before));
+    reason = error.what();
   }
+  const auto steps = checkpoint_steps(folder);
+  const auto here = std::ranges::lower_bound(steps, step);
+  if (here != steps.begin()) reason += "; the checkpoint before is that of step " + std::to_string(*(here - 1));
+  // The text already begins with the place of the error.
+  throw Error(kCheckpointPlace, reason.substr(reason.find(' ') + 1));
 }
 
 std::optional<Checkpoint> read_newest_checkpoint(const std::filesystem::path& folder) {

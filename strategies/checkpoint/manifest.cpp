@@ -89,19 +89,17 @@ Manifest parse_manifest(const std::string& text, const std::string& place, const
   if (text.size() < kHashBytes) refuse("is truncated");
   const auto content = text.substr(0, text.size() - kHashBytes);
   if (text != content + "\n" + hash_text(content) + "\n") refuse("is truncated or damaged: its hash is wrong");
-  std::string reason;
   try {
     const auto parsed = json::parse(content);
-    if (parsed.at("format") != kFormat || parsed.at("version") != kVersion)
-      throw Error(place, "it has the form '" + parsed.at("format").dump() + "' of version " +
-                             parsed.at("version").dump() + "; this program reads version " + std::to_string(kVersion));
+    if (parsed.at("format") != kFormat) refuse("is no manifest of a checkpoint");
+    if (parsed.at("version") != kVersion)
+      refuse("has version " + parsed.at("version").dump() + "; this program reads version " + std::to_string(kVersion));
     auto manifest = manifest_of(parsed);
-    if (text_of(manifest) != text) throw Error(place, "it has parts that are unknown");
+    if (text_of(manifest) != text) refuse("has parts that are unknown");
     return manifest;
-  } catch (const std::exception& error) {
-    reason = error.what();
+  } catch (const json::exception& error) {
+    refuse(std::string("cannot be used: ") + error.what());
   }
-  refuse("cannot be used: " + reason);
   return {};
 }
 

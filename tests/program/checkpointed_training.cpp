@@ -1,6 +1,6 @@
 // checkpointed_training FOLDER STEPS: trains on two replicas from the newest checkpoint in a folder on, up to STEPS
-// steps in all, with a checkpoint after every step. Prints the step at which it began, and at the end a hash of the
-// parameters.
+// steps in all, with a checkpoint after every step. Prints the step at which it began, each step of which it has
+// written a checkpoint, and at the end a hash of all values.
 
 #include <cmath>
 #include <cstdio>
@@ -40,6 +40,11 @@ std::string hash_of_all(const ParameterStore& store) {
   return hash.hex();
 }
 
+void print(const char* what, std::int64_t step) {
+  std::printf("%s %lld\n", what, static_cast<long long>(step));
+  std::fflush(stdout);
+}
+
 void train(const std::filesystem::path& folder, std::int64_t steps) {
   CheckpointWriter writer(folder);
   const auto store = std::make_shared<ParameterStore>();
@@ -48,13 +53,14 @@ void train(const std::filesystem::path& folder, std::int64_t steps) {
   const Mirrored strategy{runtime.devices()};
   const Sequential model{Dense{64}, BatchNorm{}, relu, Dropout{0.1}, Dense{2}};
   Trainer trainer{runtime, strategy, model, Adam{}, SoftmaxCrossEntropy{}, {.seed = 7, .parameters = store}};
-  std::printf("began at step %lld\n", static_cast<long long>(trainer.steps()));
-  std::fflush(stdout);
+  print("began at step", trainer.steps());
   if (trainer.steps() < steps)
     trainer.fit(
         circles().shuffle().batch(16),
         {.epochs = steps, .max_steps = steps - trainer.steps(), .pause_every = 1, .on_pause = [&](const Metrics&) {
-           writer.write(checkpoint_of(*store));
+           const auto checkpoint = checkpoint_of(*store);
+           writer.write(checkpoint);
+           print("wrote step", checkpoint.step);
            writer.keep_newest(3);
          }});
   std::printf("hash %s\n", hash_of_all(*store).c_str());

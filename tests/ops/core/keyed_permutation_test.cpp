@@ -75,6 +75,31 @@ TEST_CASE("positions tell nothing about numbers", "[keyed_permutation]") {
   CHECK(std::abs(sum) / std::sqrt(kPermutations) < 3.5);
 }
 
+TEST_CASE("keyed permutations stay as they are, because trainings resume in their order", "[keyed_permutation]") {
+  const auto first_of = [](std::uint64_t size) {
+    const KeyedPermutation permutation(size, 7, 3);
+    return std::vector<std::uint64_t>{permutation(0), permutation(1), permutation(2), permutation(3)};
+  };
+  CHECK(first_of(10) == std::vector<std::uint64_t>{7, 1, 5, 2});
+  CHECK(first_of(60'000) == std::vector<std::uint64_t>{44822, 22895, 21944, 50514});
+  CHECK(first_of(std::uint64_t{1} << 40) ==
+        std::vector<std::uint64_t>{717239422980, 746331166208, 800156131114, 275184208278});
+}
+
+TEST_CASE("large keyed permutations have no number twice", "[keyed_permutation]") {
+  for (const int bits : {33, 40, 62, 63}) {
+    const KeyedPermutation permutation((std::uint64_t{1} << bits) - 12'345, 1, 0);
+    std::set<std::uint64_t> numbers;
+    for (std::uint64_t i = 0; i < 100'000; ++i) numbers.insert(permutation(i << (bits - 20)));
+    CHECK(numbers.size() == 100'000);
+  }
+}
+
+TEST_CASE("sizes that no keyed permutation has are refused", "[keyed_permutation]") {
+  CHECK_THROWS_WITH(KeyedPermutation(0, 1, 1), Contains("0 is not a size from 1 to 2^63"));
+  CHECK_THROWS_WITH(KeyedPermutation((std::uint64_t{1} << 63) + 1, 1, 1), Contains("is not a size"));
+}
+
 TEST_CASE("the largest size is permuted", "[keyed_permutation]") {
   const KeyedPermutation permutation(std::uint64_t{1} << 63, 1, 0);
   std::set<std::uint64_t> numbers;

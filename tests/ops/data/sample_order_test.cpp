@@ -47,6 +47,16 @@ TEST_CASE("a part of an order is read from any position", "[sample_order]") {
   }
 }
 
+TEST_CASE("positions that an order does not have are refused", "[sample_order]") {
+  for (const auto& order : orders_of(40)) {
+    std::vector<std::int32_t> part(10);
+    for (const std::int64_t first : {std::int64_t{31}, std::int64_t{-1}, std::int64_t{100}})
+      CHECK_THROWS_WITH(order.copy(first, part), Contains("there are no samples at the positions"));
+    CHECK_THROWS_WITH(order.at(40), Contains("positions 40 to 40 of 40"));
+    order.copy(41, {});
+  }
+}
+
 TEST_CASE("an order of the most samples that a data set may have takes no memory for them", "[sample_order]") {
   const std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const auto order = SampleOrder::shuffled(most, 3, 5);

@@ -83,7 +83,7 @@ TEST_CASE("checkpoints are read as they were written") {
   CHECK_FALSE(read_newest_checkpoint(checkpoints.path()));
   {
     CheckpointWriter writer(checkpoints.path());
-    for (const std::int64_t step : {std::int64_t{20}, std::int64_t{3}, std::int64_t{1'000'000'000'000}})
+    for (const std::int64_t step : {std::int64_t{3}, std::int64_t{20}, std::int64_t{1'000'000'000'000}})
       writer.write(checkpoint_at(step));
   }
   CHECK(checkpoint_steps(checkpoints.path()) == std::vector<std::int64_t>{3, 20, 1'000'000'000'000});
@@ -111,9 +111,41 @@ TEST_CASE("the newest checkpoints are kept") {
   writer.keep_newest(3);
   CHECK(checkpoint_steps(checkpoints.path()) == std::vector<std::int64_t>{3, 4, 5});
   writer.keep_newest(9);
-  writer.keep_newest(0);
+  CHECK_THROWS_WITH(writer.keep_newest(0), Contains("at least one"));
+  writer.keep_newest(1);
   CHECK(checkpoint_steps(checkpoints.path()) == std::vector<std::int64_t>{5});
   CHECK(files_in(checkpoints.path()) == 2);
+}
+
+TEST_CASE("a training that goes on from an earlier checkpoint discards the later ones first") {
+  const CheckpointsOfTest checkpoints;
+  CheckpointWriter writer(checkpoints.path());
+  for (const std::int64_t step : {500, 900, 1'000}) writer.write(checkpoint_at(step));
+  CHECK_THROWS_WITH(writer.write(checkpoint_at(600)), Contains("has a checkpoint of step 1000, after step 600"));
+  writer.discard_after(500);
+  writer.write(checkpoint_at(600));
+  CHECK(checkpoint_steps(checkpoints.path()) == std::vector<std::int64_t>{500, 600});
+  CHECK(files_in(checkpoints.path()) == 3);
+}
+
+TEST_CASE("a checkpoint that was being replaced is put back") {
+  const CheckpointsOfTest checkpoints;
+  CheckpointWriter(checkpoints.path()).write(checkpoint_at(5));
+  const auto step = checkpoints.path() / checkpoint_name(5), replaced = checkpoints.path() / ".replaced-step-000000005";
+  std::filesystem::rename(step, replaced);
+  CheckpointWriter{checkpoints.path()};
+  check_equal(read_newest_checkpoint(checkpoints.path()).value(), checkpoint_at(5));
+  std::filesystem::copy(step, replaced);
+  CheckpointWriter{checkpoints.path()};
+  CHECK_FALSE(std::filesystem::exists(replaced));
+  check_equal(read_newest_checkpoint(checkpoints.path()).value(), checkpoint_at(5));
+}
+
+TEST_CASE("a folder of checkpoints that cannot be read is no empty one") {
+  const CheckpointsOfTest checkpoints;
+  write_contents(checkpoints.path(), "a file");
+  CHECK_THROWS_WITH(read_newest_checkpoint(checkpoints.path()), Contains("cannot be read"));
+  CHECK_THROWS_WITH(checkpoint_steps(checkpoints.path()), Contains("cannot be read"));
 }
 
 TEST_CASE("a folder has one writer, and what an interrupted one has left is removed") {
@@ -158,7 +190,7 @@ TEST_CASE("a damaged checkpoint is refused by its first difference, and the one 
   }
   std::filesystem::copy_file(checkpoints.file(5, "manifest.json"), checkpoints.file(6, "manifest.json"),
                              std::filesystem::copy_options::overwrite_existing);
-  check_refused("the hash of 'counts' is wrong");
+  check_refused("is that of step 5");
 }
 
 TEST_CASE("a checkpoint that cannot be written leaves the others, and can be written later") {
@@ -189,6 +221,7 @@ TEST_CASE("a checkpoint that cannot be written leaves the others, and can be wri
 
   std::filesystem::remove_all(checkpoints.path());
   CHECK_THROWS_WITH(writer.write(checkpoint_at(3)), Contains("cannot be made: No such file"));
+  CHECK_FALSE(std::filesystem::exists(checkpoints.path()));
   write_contents(checkpoints.path(), "a file");
   CHECK_THROWS_WITH(CheckpointWriter(checkpoints.path()), Contains("cannot be made"));
 }
