@@ -22,6 +22,7 @@ void check_fit_options(const FitOptions& options, const Strategy& strategy) {
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
   if (options.pause_every && *options.pause_every < 1)
     throw Error("trainer", "a pause needs at least one step before it");
+  if (options.checkpoints) check_checkpoints(*options.checkpoints);
   if (options.on_invalid_sample == InvalidSamples::skip &&
       (strategy.decides_by_replica() || !strategy.expendable().empty()))
     throw Error("trainer",

@@ -22,15 +22,30 @@ bool TrainingRun::more_steps() const {
 /// Sets over_: whether the fit is over. If it is not, starts the first run of the next epoch.
 void TrainingRun::start_epoch() {
   over_ = !more_steps() || epochs_ >= options_.epochs;
-  if (over_) return boundaries_.reset();
+  if (over_) return end_fit();
   ++epochs_;
   metrics_.begin_epoch();
   start_run();
 }
 
+void TrainingRun::write_checkpoint() {
+  plan_->call_back("the checkpoint", [&] { hooks_.checkpoints->write(progress_.position().step); });
+}
+
+void TrainingRun::end_fit() {
+  if (hooks_.checkpoints) write_checkpoint();
+  boundaries_.reset();
+}
+
 void TrainingRun::start_run() {
   auto left = options_.max_steps ? *options_.max_steps - metrics_.result().steps : kLastStep;
   if (options_.pause_every) left = std::min(left, *options_.pause_every - metrics_.steps_since_pause());
+  if (hooks_.checkpoints) {
+    const auto step = progress_.position().step;
+    // After the callbacks at the end of the last run, which may have changed the parameters.
+    if (hooks_.checkpoints->is_due(step)) write_checkpoint();
+    left = std::min(left, hooks_.checkpoints->steps_left(step));
+  }
   metrics_.begin_run();
   end_boundary();
   progress_.begin_run();
@@ -119,6 +134,7 @@ void TrainingRun::go_on(const EndedRun& ended, bool goes_on) {
     if (options_.on_pause) plan_->call_back("on_pause", [&] { options_.on_pause(since); });
     if (is_stop_requested()) stop_wanted_ = true;
   }
+  goes_on = goes_on || (hooks_.checkpoints && hooks_.checkpoints->is_due(progress_.position().step));
   if (goes_on && !ended.complete && more_steps())
     start_run();
   else
@@ -142,7 +158,7 @@ void TrainingRun::finish_epoch(const EndedRun& ended) {
   // in all processes. That run is not reported as an epoch.
   if (stopped_ && metrics_.batches_of_epoch() == 0 && !metrics_.result().epochs.empty()) {
     metrics_.result().stopped = over_ = true;
-    return boundaries_.reset();
+    return end_fit();
   }
   const auto& epoch = metrics_.end_epoch(ended.last.epoch, ended.complete);
   if (options_.on_epoch) plan_->call_back("on_epoch", [&] { options_.on_epoch(epoch); });

@@ -59,6 +59,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
+  const auto checkpoints = make_checkpoints(options);
   const bool keeps = batches == nullptr && !shared_->has_others() && options.record.empty() && options.replay.empty();
   auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
   std::shared_ptr<Recording> record;
@@ -73,6 +74,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
     training = spawn_training(data, batches, options, record);
   }
   auto run_hooks = hooks(options, record);
+  run_hooks.checkpoints = checkpoints;
   if (keeps)
     run_hooks.on_release = [kept = kept_, data, policy = options.on_non_finite_loss](KeptTraining::Training used) {
       kept->keep(data, policy, std::move(used));
@@ -84,6 +86,22 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   const TrainingProgress progress{store_, *name_, shared_->stores_by_process()};
   return std::make_unique<TrainingRun>(std::move(*training), epoch_of_data(data, batches == nullptr, spec_, strategy_),
                                        guarded(options), progress, options_.stall_limit, std::move(run_hooks));
+}
+
+/// Makes the object that writes the checkpoints of a fit, or null. Throws Error in all processes if rank 0 cannot use
+/// the folder.
+std::shared_ptr<FitCheckpoints> Trainer::make_checkpoints(const FitOptions& options) const {
+  if (!options.checkpoints) return nullptr;
+  std::shared_ptr<FitCheckpoints> checkpoints;
+  std::string error;
+  try {
+    checkpoints = std::make_shared<FitCheckpoints>(*options.checkpoints, store_, steps(), shared_->is_rank_zero());
+  } catch (const Error& refused) {
+    error = refused.what();
+  }
+  error = shared_->first_error(error);
+  if (!error.empty()) throw Error("trainer", "no checkpoints can be written: " + error);
+  return checkpoints;
 }
 
 /// Plans a fit and spawns its actors. Sets `record` to the recording that the fit makes, if it makes one.

@@ -4,6 +4,7 @@
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/float_mode.hpp"
+#include "troupe/strategies/checkpoint/checkpoint_reader.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/epoch_of_data.hpp"
 #include "troupe/strategies/training/evaluation.hpp"
@@ -143,6 +144,14 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
   model_names_->note_set(set_parameter_arrays(*store_, arrays, name_of, [this] { return model_names_->of(spec_); }));
+}
+
+bool Trainer::resume(const std::filesystem::path& folder) {
+  const auto use = user_.use();
+  const auto checkpoint = read_newest_checkpoint(folder);
+  if (!checkpoint) return false;
+  for (const auto& store : stores_) restore(*checkpoint, *store);
+  return true;
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {

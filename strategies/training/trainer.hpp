@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -122,6 +123,11 @@ class Trainer {
   /// parameters or the new values of all parameters.
   void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
 
+  /// Sets parameters, optimizer state and positions to those of the newest checkpoint in a folder, and returns true;
+  /// returns false if the folder has none or does not exist. In a job of several processes all of them call it. Throws
+  /// Error like read_newest_checkpoint() and restore().
+  bool resume(const std::filesystem::path& folder);
+
   /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see
   /// TrainerOptions::other_parts. Throws Error if a broken parameter has no whole copy.
   void recover() { troupe::recover(stores_); }
@@ -155,6 +161,7 @@ class Trainer {
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, SpawnContext context, std::shared_ptr<Trace> trace = nullptr,
                                      MetricsLog* log = nullptr, const std::vector<Place>& replicas = {},
                                      std::optional<std::uint64_t> generation = {});
+  std::shared_ptr<FitCheckpoints> make_checkpoints(const FitOptions& options) const;
   TrainingHooks hooks(const FitOptions& options, const std::shared_ptr<Recording>& record);
   FitResult fit_as_expendable(const Dataset& data, const FitOptions& options);
   void run_to_end(SpawnedPlan& plan, const EpochRows& epoch, const std::function<void()>& on_interval) const;

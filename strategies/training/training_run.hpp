@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/strategies/checkpoint/fit_checkpoints.hpp"
 #include "troupe/strategies/training/epoch_progress.hpp"
 #include "troupe/strategies/training/fit_metrics.hpp"
 #include "troupe/strategies/training/fit_result.hpp"
@@ -63,6 +64,9 @@ struct FitOptions {
   /// A file written by `record`: the fit repeats the recorded fit to the bit. Every process reads the file, except
   /// expendable ones; see Strategy::expendable(). Empty: no replay.
   std::string replay = {};
+  /// The checkpoints that rank 0 writes during the fit. A fit of `LocalSgd` with several local steps exchanges
+  /// parameters before each, as at a pause. Trainer::resume() goes on from the newest one.
+  std::optional<Checkpoints> checkpoints = {};
 };
 
 /// Callbacks through which a Trainer does its own work at the end of each run of the plan and at the end of a fit.
@@ -84,6 +88,8 @@ struct TrainingHooks {
   std::function<std::string(const std::string& error)> agree_on_error = {};
   /// Called after a failed run of a fit that goes on: returns a new plan and log.
   std::function<KeptTraining::Training()> respawn = {};
+  /// The checkpoints of the fit; null if it writes none.
+  std::shared_ptr<FitCheckpoints> checkpoints = nullptr;
   /// Called by the destructor of TrainingRun with the plan and the log of a fit that has succeeded.
   std::function<void(KeptTraining::Training)> on_release = {};
 };
@@ -138,6 +144,8 @@ class TrainingRun {
   void expect_finite() const;
   void start_epoch();
   void start_run();
+  void write_checkpoint();
+  void end_fit();
   void end_boundary();
   bool finish_run();
   void exchange_values();

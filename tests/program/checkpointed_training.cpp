@@ -10,8 +10,6 @@
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/normalization.hpp"
-#include "troupe/strategies/checkpoint/checkpoint_reader.hpp"
-#include "troupe/strategies/checkpoint/checkpoint_writer.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
@@ -46,24 +44,18 @@ void print(const char* what, std::int64_t step) {
 }
 
 void train(const std::filesystem::path& folder, std::int64_t steps) {
-  CheckpointWriter writer(folder);
-  const auto store = std::make_shared<ParameterStore>();
-  if (const auto checkpoint = read_newest_checkpoint(folder)) restore(*checkpoint, *store);
   const Runtime runtime({.cpu_devices = 2});
   const Mirrored strategy{runtime.devices()};
   const Sequential model{Dense{64}, BatchNorm{}, relu, Dropout{0.1}, Dense{2}};
-  Trainer trainer{runtime, strategy, model, Adam{}, SoftmaxCrossEntropy{}, {.seed = 7, .parameters = store}};
+  Trainer trainer{runtime, strategy, model, Adam{}, SoftmaxCrossEntropy{}, {.seed = 7}};
+  trainer.resume(folder);
   print("began at step", trainer.steps());
-  if (trainer.steps() < steps)
-    trainer.fit(
-        circles().shuffle().batch(16),
-        {.epochs = steps, .max_steps = steps - trainer.steps(), .pause_every = 1, .on_pause = [&](const Metrics&) {
-           const auto checkpoint = checkpoint_of(*store);
-           writer.write(checkpoint);
-           print("wrote step", checkpoint.step);
-           writer.keep_newest(3);
-         }});
-  std::printf("hash %s\n", hash_of_all(*store).c_str());
+  FitOptions options{.epochs = steps, .max_steps = steps - trainer.steps(), .pause_every = 1};
+  // The checkpoint of a step is written after its pause.
+  options.on_pause = [&](const Metrics&) { print("wrote step", trainer.steps() - 1); };
+  options.checkpoints = Checkpoints{.folder = folder, .every_steps = 1, .stop_on_failure = true};
+  trainer.fit(circles().shuffle().batch(16), options);
+  std::printf("hash %s\n", hash_of_all(trainer.parameters()).c_str());
 }
 
 }  // namespace

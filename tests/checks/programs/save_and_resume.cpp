@@ -6,8 +6,6 @@
 #include <filesystem>
 
 #include "troupe/ops/nn/layers.hpp"
-#include "troupe/strategies/checkpoint/checkpoint_reader.hpp"
-#include "troupe/strategies/checkpoint/checkpoint_writer.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
@@ -24,27 +22,29 @@ Dataset circles() {
   return Dataset::from_arrays({{"points", Tensor::from({100, 2}, points)}, {"labels", Tensor::from({100}, labels)}});
 }
 
-/// Trains for some steps, from these parameters on or from new ones.
-std::shared_ptr<ParameterStore> train(std::int64_t steps, std::shared_ptr<ParameterStore> from = nullptr) {
+/// Trains up to a number of steps, from the newest checkpoint in a folder on, and writes one at the end.
+std::string train(std::int64_t steps, const std::string& folder) {
   const Runtime runtime({.cpu_devices = 2});
   const Mirrored strategy{runtime.devices()};
-  const TrainerOptions options{.seed = 7, .parameters = std::move(from)};
-  Trainer trainer{runtime, strategy, Sequential{Dense{8}, Dense{2}}, Adam{}, SoftmaxCrossEntropy{}, options};
-  trainer.fit(circles().shuffle(100).batch(16), {.epochs = 100, .max_steps = steps});
-  return trainer.shared_parameters();
+  Trainer trainer{runtime, strategy, Sequential{Dense{8}, Dense{2}}, Adam{}, SoftmaxCrossEntropy{}, {.seed = 7}};
+  trainer.resume(folder);
+  FitOptions options{.epochs = 100, .max_steps = steps - trainer.steps()};
+  options.checkpoints = Checkpoints{.folder = folder};
+  trainer.fit(circles().shuffle().batch(16), options);
+  return trainer.parameters().hash();
 }
 
 int main() {
   constexpr std::int64_t kStepsOfAnEpoch = 7;
-  const auto expected = train(2 * kStepsOfAnEpoch)->hash();
-  bool equal = train(kStepsOfAnEpoch)->hash() != expected;
+  std::filesystem::remove_all("checkpoints");
+  const auto expected = train(2 * kStepsOfAnEpoch, "checkpoints/whole");
+  bool equal = train(kStepsOfAnEpoch, "checkpoints/half") != expected;
   for (const std::int64_t steps : {kStepsOfAnEpoch, std::int64_t{3}, kStepsOfAnEpoch + 2}) {
-    CheckpointWriter("checkpoints").write(checkpoint_of(*train(steps)));
-    auto store = std::make_shared<ParameterStore>();
-    restore(read_checkpoint("checkpoints", steps), *store);
-    const auto resumed = train(2 * kStepsOfAnEpoch - steps, std::move(store));
-    std::printf("interrupted after step %lld: %s\n", static_cast<long long>(steps), resumed->hash().c_str());
-    equal = equal && resumed->hash(0) == expected && resumed->hash(1) == expected;
+    const auto folder = "checkpoints/" + std::to_string(steps);
+    train(steps, folder);
+    const auto resumed = train(2 * kStepsOfAnEpoch, folder);
+    std::printf("interrupted after step %lld: %s\n", static_cast<long long>(steps), resumed.c_str());
+    equal = equal && resumed == expected;
   }
   std::filesystem::remove_all("checkpoints");
   return equal ? 0 : 1;
