@@ -8,12 +8,6 @@
 
 namespace troupe {
 
-void check_checkpoints(const Checkpoints& options) {
-  if (options.folder.empty()) throw Error(kCheckpointPlace, "needs a folder");
-  if (options.every_steps < 1) throw Error(kCheckpointPlace, "needs at least one step before each checkpoint");
-  if (options.keep_last < 1) throw Error(kCheckpointPlace, "at least one checkpoint must be kept");
-}
-
 FitCheckpoints::FitCheckpoints(Checkpoints options, std::shared_ptr<const ParameterStore> store, std::int64_t step,
                                bool writes)
     : options_(std::move(options)), store_(std::move(store)), written_(step) {
@@ -21,9 +15,8 @@ FitCheckpoints::FitCheckpoints(Checkpoints options, std::shared_ptr<const Parame
   writer_.emplace(options_.folder);
   const auto steps = checkpoint_steps(options_.folder);
   if (!steps.empty() && steps.back() > step)
-    throw Error(kCheckpointPlace, "'" + options_.folder.string() + "' has a checkpoint of step " +
-                                      std::to_string(steps.back()) + ", but the training is at step " +
-                                      std::to_string(step) +
+    throw Error(kCheckpointPlace, "'" + options_.folder + "' has a checkpoint of step " + std::to_string(steps.back()) +
+                                      ", but the training is at step " + std::to_string(step) +
                                       ": call Trainer::resume(), use another folder, or discard the later checkpoints");
 }
 

@@ -6,6 +6,7 @@
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/actors/store/step_boundaries.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/checkpoint/fit_checkpoints.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 

@@ -8,6 +8,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/float_mode.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/checkpoint/fit_checkpoints.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/carried_state.hpp"
 #include "troupe/strategies/training/epoch_of_data.hpp"

@@ -146,7 +146,7 @@ void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of
   model_names_->note_set(set_parameter_arrays(*store_, arrays, name_of, [this] { return model_names_->of(spec_); }));
 }
 
-bool Trainer::resume(const std::filesystem::path& folder) {
+bool Trainer::resume(const std::string& folder) {
   const auto use = user_.use();
   const auto checkpoint = read_newest_checkpoint(folder);
   if (!checkpoint) return false;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@ namespace troupe {
 class Cluster;
 class Communicator;
 class DeviceArrays;
+class FitCheckpoints;
 class Recording;
 class Trace;
 struct BatchSource;
@@ -126,7 +126,7 @@ class Trainer {
   /// Sets parameters, optimizer state and positions to those of the newest checkpoint in a folder, and returns true;
   /// returns false if the folder has none or does not exist. In a job of several processes all of them call it. Throws
   /// Error like read_newest_checkpoint() and restore().
-  bool resume(const std::filesystem::path& folder);
+  bool resume(const std::string& folder);
 
   /// Replaces parameters that a failed run has left broken by the newest whole copies in the stores of all parts; see
   /// TrainerOptions::other_parts. Throws Error if a broken parameter has no whole copy.

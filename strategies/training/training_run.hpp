@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/strategies/checkpoint/fit_checkpoints.hpp"
+#include "troupe/strategies/checkpoint/checkpoints.hpp"
 #include "troupe/strategies/training/epoch_progress.hpp"
 #include "troupe/strategies/training/fit_metrics.hpp"
 #include "troupe/strategies/training/fit_result.hpp"
@@ -22,6 +22,7 @@
 
 namespace troupe {
 
+class FitCheckpoints;
 class MetricsLog;
 class SpawnedPlan;
 class StepBoundaries;

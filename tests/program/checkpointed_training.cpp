@@ -10,6 +10,7 @@
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/normalization.hpp"
+#include "troupe/strategies/checkpoint/checkpoint.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
@@ -43,7 +44,7 @@ void print(const char* what, std::int64_t step) {
   std::fflush(stdout);
 }
 
-void train(const std::filesystem::path& folder, std::int64_t steps) {
+void train(const std::string& folder, std::int64_t steps) {
   const Runtime runtime({.cpu_devices = 2});
   const Mirrored strategy{runtime.devices()};
   const Sequential model{Dense{64}, BatchNorm{}, relu, Dropout{0.1}, Dense{2}};

@@ -46,7 +46,7 @@ struct Training {
   }
 };
 
-FitOptions with_checkpoints(const std::filesystem::path& folder, std::int64_t every_steps) {
+FitOptions with_checkpoints(const std::string& folder, std::int64_t every_steps) {
   FitOptions options;
   options.checkpoints = Checkpoints{.folder = folder, .every_steps = every_steps, .stop_on_failure = true};
   return options;
