@@ -24,36 +24,6 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
     if (parameter.trainable) state_->note_trained(parameter.ref.name);
 }
 
-void ParameterStore::add(const PlanParameter& planned) {
-  std::unique_lock lock(state_->mutex);
-  if (state_->has_copy(planned)) return;
-  const State::Visit visit(*state_, lock, {planned.ref.name});
-  state_->drop_misfit_state(planned);
-  const auto& [name, replica] = planned.ref;
-  expect_name("store", "a parameter", name, kMaxMadeNameBytes);
-  const auto entry = state_->parameters.find(name);
-  Parameter fresh{planned.info, planned.trainable, {}};
-  if (planned.per_replica) fresh.per_replica = planned.initializer;
-  const auto& parameter = entry != state_->parameters.end() ? entry->second : fresh;
-  if (!(parameter.info == planned.info))
-    throw Error("store",
-                "parameter '" + name + "' is " + to_string(parameter.info) + ", not " + to_string(planned.info));
-  if (parameter.copies.contains(replica)) return state_->move(planned);
-  for (const auto& [other, copy] : parameter.copies) state_->check_free({name, other}, false);
-  const auto newest = state_->newest(parameter);
-  if (entry != state_->parameters.end() && !newest) throw Error("store", state_->describe_broken());
-  if (planned.trainable) state_->note_trained(name);
-  Copy copy;
-  copy.tensor = state_->first_value(planned, parameter);
-  if (newest) {
-    copy.counter->reset(newest->updates);
-    copy.lineage = state_->newest_whole(parameter)->lineage;
-  }
-  if (const auto start = state_->start_value(name)) copy.counter->reset(start->updates);
-  state_->start_values.erase(name);
-  state_->parameters.try_emplace(name, std::move(fresh)).first->second.copies.emplace(replica, std::move(copy));
-}
-
 std::vector<ParameterStore::Entry> ParameterStore::entries() const {
   std::lock_guard lock(state_->mutex);
   std::vector<Entry> entries;

@@ -19,14 +19,6 @@ std::string describe(const ParameterRef& ref) {
   return "'" + ref.name + "' of replica " + std::to_string(ref.replica);
 }
 
-Tensor memory_for(const PlanParameter& planned) {
-  try {
-    return Tensor(planned.info.shape, planned.info.dtype, planned.device);
-  } catch (const Error& error) {
-    throw Error("store", "parameter '" + planned.ref.name + "': " + error.what());
-  }
-}
-
 }  // namespace
 
 Tensor host_clone(const Tensor& tensor) {
@@ -93,43 +85,6 @@ std::optional<ParameterStore::Version> ParameterStore::State::start_value(const 
   return start == start_values.end() ? std::nullopt : std::optional(start->second);
 }
 
-void ParameterStore::State::drop_misfit_state(const PlanParameter& planned) {
-  const auto entry = parameters.find(planned.ref.name);
-  if (entry == parameters.end() || !planned.per_replica || !entry->second.per_replica ||
-      entry->second.info == planned.info)
-    return;
-  for (const auto& [replica, copy] : entry->second.copies) check_free({planned.ref.name, replica}, true);
-  parameters.erase(entry);
-}
-
-Tensor ParameterStore::State::first_value(const PlanParameter& planned, const Parameter& parameter) {
-  auto tensor = memory_for(planned);
-  if (const auto newest = this->newest(parameter)) {
-    copy_and_wait(newest->value, tensor);
-  } else if (const auto start = start_value(planned.ref.name)) {
-    const auto& value = start->value;
-    if (!(value.shape() == planned.info.shape) || value.dtype() != planned.info.dtype)
-      throw Error("store", "parameter '" + planned.ref.name + "' is " + to_string(planned.info) + ", but was set to " +
-                               to_string(value));
-    copy_and_wait(value, tensor);
-  } else {
-    const auto value = tensor.host_accessible() ? tensor : Tensor(planned.info.shape, planned.info.dtype);
-    fill(value, planned.ref.name, planned.initializer);
-    if (!value.same_as(tensor)) copy_and_wait(value, tensor);
-  }
-  return tensor;
-}
-
-void ParameterStore::State::move(const PlanParameter& planned) {
-  auto& copy = find(planned.ref);
-  if (has_copy(planned)) return;
-  check_free(planned.ref, true);
-  const auto moved = memory_for(planned);
-  copy_and_wait(copy.tensor, moved);
-  copy.tensor = moved;
-  ++changes;
-}
-
 Tensor ParameterStore::State::value_of(const std::string& name, int replica) const {
   const auto entry = parameters.find(name);
   const bool first = replica == kFirst && entry != parameters.end() && !entry->second.copies.empty();
@@ -141,15 +96,6 @@ Tensor ParameterStore::State::value_of(const std::string& name, int replica) con
   check_whole(ref);
   // The lowest replica may be one that a Predictor has added, in whose process another replica is trained.
   return host_clone((first ? current(ref) : find(ref)).tensor);
-}
-
-bool ParameterStore::State::has_copy(const PlanParameter& planned) const {
-  const auto entry = parameters.find(planned.ref.name);
-  if (entry == parameters.end() || !(entry->second.info == planned.info)) return false;
-  const auto copy = entry->second.copies.find(planned.ref.replica);
-  if (copy == entry->second.copies.end()) return false;
-  const auto device = copy->second.tensor.device();
-  return device == planned.device || (is_host(device) && is_host(planned.device));
 }
 
 ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -34,6 +35,13 @@ constexpr std::string_view name_of(DType dtype) {
   constexpr std::string_view kNames[] = {"float32", "int32", "int64", "uint8", "float16", "bfloat16"};
   const auto number = static_cast<std::size_t>(dtype);
   return number < std::size(kNames) ? kNames[number] : "unknown";
+}
+
+/// The dtype of a name; nothing if there is none.
+constexpr std::optional<DType> dtype_named(std::string_view name) {
+  for (std::uint8_t number = 0; size_of(DType{number}) > 0; ++number)
+    if (name == name_of(DType{number})) return DType{number};
+  return std::nullopt;
 }
 
 /// DTypeOf<T>::value is the dtype of the C++ type T. half.hpp adds the 16-bit floats.

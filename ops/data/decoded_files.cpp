@@ -90,12 +90,6 @@ struct Unusable {
 };
 constexpr Unusable kDamaged{"it is damaged"};
 
-DType dtype_named(const std::string& name) {
-  for (std::uint8_t number = 0; size_of(DType{number}) > 0; ++number)
-    if (name == name_of(DType{number})) return DType{number};
-  throw kDamaged;
-}
-
 /// The shape that a line of a header gives: the number of axes, and their sizes.
 Shape shape_in(std::istream& line, std::size_t most_elements) {
   constexpr std::size_t kMostAxes = 16;
@@ -121,10 +115,11 @@ Tensor elements_of(const std::shared_ptr<Mapping>& copy, const std::string& sour
   if (of_source != source) throw Unusable{"the file has changed"};
   lines >> dtype;
   const auto type = dtype_named(dtype);
+  if (!type) throw kDamaged;
   const auto bytes = copy->bytes() - kHeaderBytes;
-  const auto shape = shape_in(lines, bytes / size_of(type));
-  if (!(lines >> hash) || static_cast<std::size_t>(shape.elements()) * size_of(type) != bytes) throw kDamaged;
-  Tensor elements(std::shared_ptr<std::byte>(copy, copy->address() + kHeaderBytes), shape, type);
+  const auto shape = shape_in(lines, bytes / size_of(*type));
+  if (!(lines >> hash) || static_cast<std::size_t>(shape.elements()) * size_of(*type) != bytes) throw kDamaged;
+  Tensor elements(std::shared_ptr<std::byte>(copy, copy->address() + kHeaderBytes), shape, *type);
   if (hash_of(elements) != hash) throw kDamaged;
   return elements;
 }

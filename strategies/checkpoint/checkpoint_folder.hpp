@@ -21,11 +21,12 @@ std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& folder);
 /// The name of the folder of a step.
 std::string checkpoint_name(std::int64_t step);
 
-/// The beginning of errors of checkpoints.
-inline constexpr const char* kCheckpointPlace = "checkpoint";
 /// The paths in a folder. Throws Error if the folder cannot be read.
 std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
 
+/// The place of errors of checkpoints, with which their texts begin.
+inline constexpr const char* kCheckpointPlace = "checkpoint";
+/// The name of the file with the manifest of a checkpoint.
 inline constexpr const char* kManifestFile = "manifest.json";
 
 /// A hash of the elements of a value in host memory, as a manifest has it.

@@ -44,7 +44,7 @@ class CheckpointReader {
     const auto path = folder_ / kManifestFile;
     auto file = open_regular_file(kCheckpointPlace, path);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return parse_manifest(text, kCheckpointPlace, path.string());
+    return parse_manifest(text, path.string());
   }
 
   void open(const std::string& name, std::int64_t bytes) {

@@ -19,9 +19,9 @@ namespace {
 
 constexpr const char* kValues = "values-0.safetensors";
 // The beginnings of the names of folders that are not complete checkpoints.
-constexpr std::string_view kUnfinished = ".unfinished-";  // one that is written
-constexpr std::string_view kReplaced = ".replaced-";      // one of which a newer one of the same step gets the name
-constexpr std::string_view kRemoved = ".removed-";
+constexpr std::string_view kUnfinished = ".unfinished-";  // a new one, which is written
+constexpr std::string_view kReplaced = ".replaced-";      // an old one, which a new one of the same step replaces
+constexpr std::string_view kRemoved = ".removed-";        // an old one, which is removed
 
 Manifest manifest_of(const Checkpoint& checkpoint) {
   Manifest manifest{.step = checkpoint.step, .positions = checkpoint.positions, .texts = checkpoint.texts};

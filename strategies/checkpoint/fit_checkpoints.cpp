@@ -35,8 +35,7 @@ void FitCheckpoints::write(std::int64_t step) {
     writer_->keep_newest(options_.keep_last);
   } catch (const Error& error) {
     if (options_.stop_on_failure) throw;
-    std::fprintf(stderr, "%s; training goes on without a checkpoint of step %lld\n", error.what(),
-                 static_cast<long long>(step));
+    std::fprintf(stderr, "%s; training goes on after step %lld\n", error.what(), static_cast<long long>(step));
   }
 }
 

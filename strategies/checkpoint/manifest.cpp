@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/checkpoint/checkpoint_folder.hpp"
 
 namespace troupe {
 
@@ -38,16 +39,15 @@ json json_of(const Manifest::Entry& entry) {
           {"file", entry.file},          {"xxh3", entry.hash}};
 }
 
-DType dtype_named(const std::string& name) {
-  for (std::uint8_t number = 0; size_of(DType{number}) > 0; ++number)
-    if (name == name_of(DType{number})) return DType{number};
-  throw Error("dtype", "'" + name + "' is unknown");
+DType dtype_of(const json& name) {
+  if (const auto dtype = dtype_named(name.get<std::string>())) return *dtype;
+  throw Error(kCheckpointPlace, "the dtype " + name.dump() + " is unknown");
 }
 
 Manifest::Entry entry_of(const json& entry) {
   return {.name = entry.at("name"),
           .updates = entry.at("updates"),
-          .dtype = dtype_named(entry.at("dtype")),
+          .dtype = dtype_of(entry.at("dtype")),
           .shape = Shape(entry.at("shape").get<std::vector<std::int64_t>>()),
           .axis = entry.at("axis"),
           .first = entry.at("range").at(0),
@@ -79,12 +79,12 @@ std::string text_of(const Manifest& manifest) {
     const auto text = content.dump(1);
     return text + "\n" + hash_text(text) + "\n";
   } catch (const json::exception&) {
-    throw Error("checkpoint", "a name or a text is not in UTF-8");
+    throw Error(kCheckpointPlace, "a name or a text is not in UTF-8");
   }
 }
 
-Manifest parse_manifest(const std::string& text, const std::string& place, const std::string& file) {
-  const auto refuse = [&](const std::string& what) { throw Error(place, "'" + file + "' " + what); };
+Manifest parse_manifest(const std::string& text, const std::string& file) {
+  const auto refuse = [&](const std::string& what) { throw Error(kCheckpointPlace, "'" + file + "' " + what); };
   constexpr std::size_t kHashBytes = 18;  // a line break, 16 digits, a line break
   if (text.size() < kHashBytes) refuse("is truncated");
   const auto content = text.substr(0, text.size() - kHashBytes);

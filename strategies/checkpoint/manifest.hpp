@@ -35,8 +35,7 @@ struct Manifest {
 /// A manifest as text in JSON, which ends with a hash of all before. Throws Error if a name or a text is not in UTF-8.
 std::string text_of(const Manifest& manifest);
 
-/// The manifest that has this text. Throws Error, which begins with `place` in brackets and names the file, unless
-/// text_of() gives this text again.
-Manifest parse_manifest(const std::string& text, const std::string& place, const std::string& file);
+/// The manifest that has this text. Throws Error that names the file, unless text_of() gives this text again.
+Manifest parse_manifest(const std::string& text, const std::string& file);
 
 }  // namespace troupe

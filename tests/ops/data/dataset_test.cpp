@@ -129,27 +129,6 @@ TEST_CASE("the last call of shuffle() counts", "[dataset]") {
   CHECK(range(1).shuffle().order(1, 0) == iota(1));
 }
 
-TEST_CASE("a sample is drawn only from the buffer", "[dataset]") {
-  constexpr std::int32_t kBuffer = 8;
-  std::int32_t furthest = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const auto order = range(200).shuffle(kBuffer).order(seed, 0);
-    for (std::int32_t position = 0; position < 200; ++position) {
-      const auto ahead = order[static_cast<std::size_t>(position)] - position;
-      CHECK(ahead <= kBuffer - 1);
-      furthest = std::max(furthest, ahead);
-    }
-  }
-  CHECK(furthest == kBuffer - 1);
-}
-
-TEST_CASE("a buffer of all samples can put any of them first", "[dataset]") {
-  std::vector<bool> seen(10);
-  for (std::uint64_t seed = 0; seed < 200; ++seed)
-    seen[static_cast<std::size_t>(range(10).shuffle(10).order(seed, 0)[0])] = true;
-  CHECK(std::ranges::all_of(seen, [](bool s) { return s; }));
-}
-
 TEST_CASE("a field is shown as batches hold it, in order", "[dataset]") {
   const auto data = range(5, 0.5F, 1.0F).shuffle(5).take(3);
   const auto features = data.array("features"), labels = data.array("labels");

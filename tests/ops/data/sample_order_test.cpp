@@ -69,6 +69,27 @@ TEST_CASE("an order of the most samples that a data set may have takes no memory
   CHECK(last.back() > most / 10 * 9);
 }
 
+TEST_CASE("a sample is drawn only from the buffer", "[sample_order]") {
+  constexpr std::int32_t kBuffer = 8;
+  std::int32_t furthest = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto order = SampleOrder::drawn(200, kBuffer, seed, 0).all();
+    for (std::int32_t position = 0; position < 200; ++position) {
+      const auto ahead = order[static_cast<std::size_t>(position)] - position;
+      CHECK(ahead <= kBuffer - 1);
+      furthest = std::max(furthest, ahead);
+    }
+  }
+  CHECK(furthest == kBuffer - 1);
+}
+
+TEST_CASE("a buffer of all samples can put any of them first", "[sample_order]") {
+  std::vector<bool> seen(10);
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    seen[static_cast<std::size_t>(SampleOrder::drawn(10, 10, seed, 0).at(0))] = true;
+  CHECK(std::ranges::all_of(seen, [](bool s) { return s; }));
+}
+
 TEST_CASE("streams are read side by side", "[sample_order]") {
   CHECK(SampleOrder::in_streams(9, 3).all() == std::vector<std::int32_t>{0, 3, 6, 1, 4, 7, 2, 5, 8});
 }

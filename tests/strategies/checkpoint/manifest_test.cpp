@@ -24,7 +24,7 @@ Manifest some_manifest() {
 
 std::string text_of_error(const std::string& text) {
   try {
-    parse_manifest(text, "checkpoint", "manifest.json");
+    parse_manifest(text, "manifest.json");
   } catch (const Error& error) {
     return error.what();
   }
@@ -34,8 +34,8 @@ std::string text_of_error(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a manifest is read as it was written") {
-  CHECK(parse_manifest(text_of(some_manifest()), "checkpoint", "file") == some_manifest());
-  CHECK(parse_manifest(text_of(Manifest{}), "checkpoint", "file") == Manifest{});
+  CHECK(parse_manifest(text_of(some_manifest()), "file") == some_manifest());
+  CHECK(parse_manifest(text_of(Manifest{}), "file") == Manifest{});
 }
 
 TEST_CASE("a manifest with a wrong bit, or cut off anywhere, is refused") {
