@@ -70,6 +70,9 @@ struct Runtime::State {
   }
   ~State() {
     if (left_behind.empty()) {
+      // The actor system waits until its actors have handled their last messages, which no thread does.
+      if (options.test_seed && system)
+        while (troupe::run_one(*system, [](std::size_t) { return std::size_t{0}; })) continue;
       destroy_system();
       return;
     }
