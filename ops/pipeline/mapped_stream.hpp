@@ -38,7 +38,7 @@ class MappedStream final : public RowStream {
   std::int64_t rows_of_job_;
   std::int64_t begun_ = 0;  // the number of rows of the input that jobs have
   std::int64_t group_ = 0;  // the number of the row of the input whose group is read
-  RowGroup rows_;           // that group, if it is not finished
+  RowGroup rows_;           // the rows of that group, unless they are all given
   std::size_t given_ = 0;   // the number of its rows that next() has returned
   ParallelRows groups_;     // behind the members that its jobs read
 };

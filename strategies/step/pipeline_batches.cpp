@@ -63,7 +63,7 @@ class PipelineBatches final : public PortActor {
   Pipeline pipeline_;
   std::uint64_t seed_;
   RowWorkers workers_;
-  std::optional<PipelineReader> reader_;  // of epoch_, once a batch of it has been asked for
+  std::optional<PipelineReader> reader_;  // reads epoch_; empty before its first batch
   std::int64_t epoch_ = 0;
   std::int64_t sent_ = 0;  // the number of batches of the epoch that have been sent
   Row row_;                // the next batch, if has_row_
