@@ -1,5 +1,6 @@
 #include "troupe/ops/pipeline/map_rows.hpp"
 
+#include <exception>
 #include <utility>
 
 #include "troupe/ops/pipeline/mapped_stream.hpp"
@@ -16,11 +17,11 @@ class Mapped : public Transform {
       : Transform(std::move(fields), input->number() + 1, batch_rows),
         kind_(kind),
         input_(std::move(input)),
-        options_(options) {}
+        options_(std::move(options)) {}
 
   bool is_indexed() const override { return false; }
   std::unique_ptr<RowStream> open(const RowEpoch& epoch) const override {
-    const auto group = [this, epoch](const Row& row, std::int64_t number) { return group_of(row, epoch, number); };
+    const auto group = [this, epoch](const Row& row, std::int64_t number) { return group_or_none(row, epoch, number); };
     return std::make_unique<MappedStream>(input_->open(epoch), group, epoch.executor, options_.serial);
   }
   void describe(ByteSequence& to) const override {
@@ -33,9 +34,19 @@ class Mapped : public Transform {
   virtual RowGroup group_of(const Row& row, const RowEpoch& epoch, std::int64_t number) const = 0;
   const Transform& input() const { return *input_; }
   const char* kind() const { return kind_; }
-  bool is_serial() const { return options_.serial; }
+  bool keeps_numbers() const { return !options_.serial && options_.on_error == UnreadableRows::stop; }
 
  private:
+  RowGroup group_or_none(const Row& row, const RowEpoch& epoch, std::int64_t number) const {
+    if (options_.on_error == UnreadableRows::stop) return group_of(row, epoch, number);
+    try {
+      return group_of(row, epoch, number);
+    } catch (const std::exception&) {
+      if (options_.skipped != nullptr) ++*options_.skipped;
+      return {};
+    }
+  }
+
   const char* kind_;
   TransformPtr input_;
   MapOptions options_;
@@ -44,13 +55,14 @@ class Mapped : public Transform {
 class Map final : public Mapped {
  public:
   Map(const TransformPtr& input, RowFields fields, MapFunction function, MapOptions options)
-      : Mapped("map", input, std::move(fields), input->batch_rows(), options), function_(std::move(function)) {
+      : Mapped("map", input, std::move(fields), input->batch_rows(), std::move(options)),
+        function_(std::move(function)) {
     for (std::size_t i = 0; i < this->fields().size(); ++i)
       for (std::size_t k = 0; k < input->fields().size(); ++k)
         if (input->fields()[k].name == this->fields()[i].name) same_name_.emplace_back(i, k);
   }
 
-  bool is_indexed() const override { return input().is_indexed() && !is_serial(); }
+  bool is_indexed() const override { return input().is_indexed() && keeps_numbers(); }
   std::unique_ptr<RowReader> reader(const RowEpoch& epoch) const override {
     return is_indexed() ? std::make_unique<Reader>(*this, epoch) : Mapped::reader(epoch);
   }
@@ -96,7 +108,8 @@ class Map final : public Mapped {
 class Filter final : public Mapped {
  public:
   Filter(const TransformPtr& input, FilterFunction function, MapOptions options)
-      : Mapped("filter", input, input->fields(), input->batch_rows(), options), function_(std::move(function)) {}
+      : Mapped("filter", input, input->fields(), input->batch_rows(), std::move(options)),
+        function_(std::move(function)) {}
 
  private:
   RowGroup group_of(const Row& row, const RowEpoch& epoch, std::int64_t number) const override {
@@ -112,7 +125,7 @@ class Filter final : public Mapped {
 class FlatMap final : public Mapped {
  public:
   FlatMap(const char* kind, TransformPtr input, RowFields fields, FlatMapFunction function, MapOptions options)
-      : Mapped(kind, std::move(input), std::move(fields), 0, options), function_(std::move(function)) {}
+      : Mapped(kind, std::move(input), std::move(fields), 0, std::move(options)), function_(std::move(function)) {}
 
  private:
   RowGroup group_of(const Row& row, const RowEpoch& epoch, std::int64_t number) const override {
@@ -131,16 +144,16 @@ class FlatMap final : public Mapped {
 }  // namespace
 
 TransformPtr map_rows(const TransformPtr& input, RowFields fields, MapFunction function, MapOptions options) {
-  return std::make_shared<Map>(input, std::move(fields), std::move(function), options);
+  return std::make_shared<Map>(input, std::move(fields), std::move(function), std::move(options));
 }
 
 TransformPtr filter_rows(const TransformPtr& input, FilterFunction function, MapOptions options) {
-  return std::make_shared<Filter>(input, std::move(function), options);
+  return std::make_shared<Filter>(input, std::move(function), std::move(options));
 }
 
 TransformPtr flat_map_rows(TransformPtr input, RowFields fields, FlatMapFunction function, MapOptions options,
                            const char* kind) {
-  return std::make_shared<FlatMap>(kind, std::move(input), std::move(fields), std::move(function), options);
+  return std::make_shared<FlatMap>(kind, std::move(input), std::move(fields), std::move(function), std::move(options));
 }
 
 }  // namespace troupe

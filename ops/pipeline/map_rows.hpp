@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "troupe/ops/pipeline/transform.hpp"
@@ -37,12 +39,22 @@ using FilterFunction = std::function<bool(const RowView& row, RowRandom& random)
 /// Adds any number of rows to `out`, with all of their fields.
 using FlatMapFunction = std::function<void(const RowView& in, RowSink& out, RowRandom& random)>;
 
+/// The effect of a function that throws for a row.
+enum class UnreadableRows {
+  stop,  ///< reading throws an Error that names the row
+  skip   ///< the row is left out
+};
+
 struct MapOptions {
   /// True: the function is called for one row after the other, in order, because it is not thread-safe.
   bool serial = false;
+  UnreadableRows on_error = UnreadableRows::stop;
+  /// With UnreadableRows::skip, the number of rows left out is added to it, if it is set. Rows that a reader reads
+  /// again after a change of its position count again.
+  std::shared_ptr<std::atomic<std::int64_t>> skipped = nullptr;
 };
 
-/// One row with `fields` for each row. Indexed if the input is, unless the function is serial.
+/// One row with `fields` for each row. Indexed if the input is, unless the function is serial or rows are left out.
 TransformPtr map_rows(const TransformPtr& input, RowFields fields, MapFunction function, MapOptions options = {});
 /// The rows for which a function is true.
 TransformPtr filter_rows(const TransformPtr& input, FilterFunction function, MapOptions options = {});

@@ -81,18 +81,18 @@ class Pipeline {
 
   /// A row with `fields` for each row, or with the fields of this pipeline; see MapFunction.
   Pipeline map(RowFields fields, MapFunction function, MapOptions options = {}) const {
-    return Pipeline(map_rows(transform_, std::move(fields), std::move(function), options));
+    return Pipeline(map_rows(transform_, std::move(fields), std::move(function), std::move(options)));
   }
   Pipeline map(MapFunction function, MapOptions options = {}) const {
-    return map(fields(), std::move(function), options);
+    return map(fields(), std::move(function), std::move(options));
   }
   /// Any number of rows with `fields` for each row; see FlatMapFunction.
   Pipeline flat_map(RowFields fields, FlatMapFunction function, MapOptions options = {}) const {
-    return Pipeline(flat_map_rows(transform_, std::move(fields), std::move(function), options));
+    return Pipeline(flat_map_rows(transform_, std::move(fields), std::move(function), std::move(options)));
   }
   /// The rows for which a function is true.
   Pipeline filter(FilterFunction function, MapOptions options = {}) const {
-    return Pipeline(filter_rows(transform_, std::move(function), options));
+    return Pipeline(filter_rows(transform_, std::move(function), std::move(options)));
   }
   /// Batches of consecutive rows: each field gets an axis of rows. The last batch of an epoch has the rows that are
   /// left, unless `drop_last` is set. Throws Error if a size of a field varies, or `rows` is below 1.
