@@ -3,13 +3,13 @@
 #include <csv.h>
 
 #include <algorithm>
-#include <cmath>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/csv_number.hpp"
+#include "troupe/ops/data/csv_value.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
 
 namespace troupe {
@@ -49,51 +49,6 @@ std::vector<Record> records_of(GzipFile& file, const CsvOptions& options) {
   return std::move(parsed.records);
 }
 
-/// The position of a field in a CSV file, which errors name.
-struct Place {
-  const GzipFile& file;
-  std::size_t record;
-  const std::string& column;
-
-  /// Throws Error that names the place and the text of the field, followed by `what`.
-  [[noreturn]] void refuse(const std::string& text, const std::string& what) const {
-    file.refuse("record " + std::to_string(record) + ", column '" + column + "': '" + text + "' " + what);
-  }
-};
-
-float float_of(const std::string& text, const Place& place) {
-  const auto number = parse_csv_float(text);
-  if (!number) place.refuse(text, "is not a number");
-  if (std::isinf(*number)) place.refuse(text, "is too large");
-  return *number;
-}
-
-/// The integer in the text. It is read from the digits, not through a double, because a double does not hold every
-/// 64-bit integer.
-template <class T>
-T integer_of(const std::string& text, DType dtype, const Place& place) {
-  const auto number = parse_csv_decimal(text);
-  // A text that is a float32 but not a decimal is an infinity.
-  if (!number) place.refuse(text, parse_csv_float(text) ? "is too large" : "is not a number");
-  if (!number->is_integer()) place.refuse(text, "is not an integer");
-  const auto integer = to_integer<T>(*number);
-  if (!integer) place.refuse(text, "is out of the range of " + std::string(name_of(dtype)));
-  return *integer;
-}
-
-template <class T>
-T value_of(const std::string& text, const CsvField& field, const Place& place) {
-  if (!field.categories.empty()) {
-    const auto category = std::ranges::find(field.categories, text);
-    if (category == field.categories.end()) place.refuse(text, "is not one of the categories");
-    return static_cast<T>(category - field.categories.begin());
-  }
-  if constexpr (std::is_integral_v<T>)
-    return integer_of<T>(text, field.dtype, place);
-  else
-    return float_of(text, place);
-}
-
 /// A parsed CSV file: the names of the columns, and the records without the one that holds the names.
 struct Table {
   const GzipFile& file;
@@ -110,26 +65,39 @@ struct Table {
     file.refuse("has no column '" + name + "' among " + list);
   }
 
+  /// Adds the arrays of a field: its values and, with a mask, the places of empty texts.
+  void read(const CsvField& field, Dataset::Arrays& arrays) const {
+    check_csv_field(field);
+    if (field.contents == CsvContents::text)
+      throw Error("csv", "field '" + field.name + "' has texts of different lengths: use csv_rows()");
+    with_element_type(field.dtype, [&](auto* type) { read<std::remove_pointer_t<decltype(type)>>(field, arrays); });
+  }
+
+ private:
   template <class T>
-  Tensor read(const CsvField& field) const {
+  void read(const CsvField& field, Dataset::Arrays& arrays) const {
     std::vector<std::size_t> columns;
     for (const auto& name : field.columns) columns.push_back(column(name));
     std::vector<T> elements;
+    std::vector<std::uint8_t> mask;
     for (std::size_t row = 0; row < records.size(); ++row)
-      for (const auto at : columns)
-        elements.push_back(value_of<T>(records[row][at], field, {file, first_record + row, names[at]}));
+      for (const auto at : columns) {
+        elements.push_back(value<T>(row, at, field));
+        mask.push_back(is_missing(records[row][at], field) ? 1 : 0);
+      }
     const auto rows = static_cast<std::int64_t>(records.size()), width = static_cast<std::int64_t>(columns.size());
-    return Tensor::from<T>(width == 1 ? Shape{rows} : Shape{rows, width}, elements);
+    const auto shape = width == 1 ? Shape{rows} : Shape{rows, width};
+    arrays.emplace_back(field.name, Tensor::from<T>(shape, elements));
+    if (!field.missing_mask.empty()) arrays.emplace_back(field.missing_mask, Tensor::from<std::uint8_t>(shape, mask));
   }
 
-  Tensor read(const CsvField& field) const {
-    if (field.columns.empty()) throw Error("csv", "field '" + field.name + "' has no columns");
-    if (field.categories.size() > (field.dtype == DType::uint8 ? std::size_t{256} : std::size_t{1} << 24))
-      throw Error("csv", "field '" + field.name + "' has more categories than its dtype can hold");
-    if (is_16_bit(field.dtype))
-      throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
-    return with_element_type(field.dtype,
-                             [&](auto* type) { return read<std::remove_pointer_t<decltype(type)>>(field); });
+  template <class T>
+  T value(std::size_t row, std::size_t column, const CsvField& field) const {
+    try {
+      return csv_value<T>(records[row][column], field);
+    } catch (const std::invalid_argument& error) {
+      file.refuse("record " + std::to_string(first_record + row) + ", column '" + names[column] + "': " + error.what());
+    }
   }
 };
 
@@ -148,7 +116,7 @@ Dataset read_table(GzipFile& file, const std::vector<CsvField>& fields, const Cs
       file.refuse("record " + std::to_string(table.first_record + row) + " has " +
                   std::to_string(table.records[row].size()) + " columns, not " + std::to_string(table.names.size()));
   Dataset::Arrays arrays;
-  for (const auto& field : fields) arrays.emplace_back(field.name, table.read(field));
+  for (const auto& field : fields) table.read(field, arrays);
   return Dataset::from_arrays(arrays);
 }
 

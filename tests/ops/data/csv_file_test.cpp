@@ -131,4 +131,32 @@ TEST_CASE("an error of reading names file, record and column", "[csv][errors]") 
   CHECK(contains(refusal("a\n1\n", {{"x", {"a"}}, {"x", {"a"}}}), "two fields named 'x'"));
 }
 
+TEST_CASE("empty texts have a value and a mask on request", "[csv]") {
+  const CsvField field{"x", {"a", "b"}, DType::int32, {}, CsvContents::numbers, -7.0, "x_missing"};
+  const auto data = read("a,b\n1,\n,4\n", {field});
+  CHECK(std::ranges::equal(data.array("x").data<std::int32_t>(), std::vector<std::int32_t>{1, -7, -7, 4}));
+  CHECK(std::ranges::equal(data.array("x_missing").data<std::uint8_t>(), std::vector<std::uint8_t>{0, 1, 1, 0}));
+  CHECK_THAT(refusal("a\n1\n\"\"\n"), Contains("record 3, column 'a': '' is not a number"));
+  CHECK_THAT(refusal("a\n1\n", {{"x", {"a"}, DType::int32, {}, CsvContents::numbers, {}, "mask"}}),
+             Contains("field 'x' has a mask, but no value for an empty text"));
+}
+
+TEST_CASE("dates and times are days and seconds since 1970", "[csv]") {
+  const auto data = read(
+      "day,time\n1970-01-01,1970-01-01T00:00:00\n2024-02-29,2038-01-19 03:14:08\n1900-03-01,1969-12-31T23:59:59Z\n",
+      {{"day", {"day"}, DType::int32, {}, CsvContents::dates},
+       {"time", {"time"}, DType::int64, {}, CsvContents::date_times}});
+  CHECK(std::ranges::equal(data.array("day").data<std::int32_t>(), std::vector<std::int32_t>{0, 19782, -25508}));
+  CHECK(std::ranges::equal(data.array("time").data<std::int64_t>(), std::vector<std::int64_t>{0, 2147483648, -1}));
+  for (const auto* const text : {"2023-02-29", "2023-13-01", "2023-1-01", "2023-01-01x", "20230101", ""})
+    CHECK_THAT(refusal(std::string("a\n\"") + text + "\"\n", {{"x", {"a"}, DType::int32, {}, CsvContents::dates}}),
+               Contains("is not a date"));
+  for (const auto* const text : {"2023-01-01", "2023-01-01T24:00:00", "2023-01-01T00:60:00", "2023-01-01T00:00"})
+    CHECK_THAT(refusal(std::string("a\n") + text + "\n", {{"x", {"a"}, DType::int64, {}, CsvContents::date_times}}),
+               Contains("is not a time"));
+  CHECK_THAT(refusal("a\n2038-01-19T03:14:08\n", {{"x", {"a"}, DType::int32, {}, CsvContents::date_times}}),
+             Contains("is out of the range of int32"));
+  CHECK_THAT(refusal("a\nx\n", {{"x", {"a"}, DType::uint8, {}, CsvContents::text}}), Contains("use csv_rows()"));
+}
+
 }  // namespace troupe::ops_test
