@@ -61,7 +61,7 @@ class Batched final : public Transform {
       const auto first = index * batched_.rows_, end = std::min(input_->size(), first + batched_.rows_);
       std::vector<Row> rows;
       rows.reserve(static_cast<std::size_t>(end - first));
-      for (auto row = first; row < end; ++row) rows.push_back(input_->read(row));
+      input_->read_range(first, end - first, rows);
       return batch_of(batched_.input_->fields(), rows);
     }
 

@@ -76,6 +76,18 @@ class Map final : public Mapped {
     Reader(const Map& map, const RowEpoch& epoch) : map_(map), epoch_(epoch), input_(map.input().reader(epoch)) {}
     std::int64_t size() const override { return input_->size(); }
     Row read(std::int64_t index) const override { return map_.mapped(input_->read(index), epoch_, index); }
+    void read_range(std::int64_t first, std::int64_t count, std::vector<Row>& rows) const override {
+      std::vector<Row> in;
+      std::exception_ptr error;
+      try {
+        input_->read_range(first, count, in);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      for (std::size_t i = 0; i < in.size(); ++i)
+        rows.push_back(map_.mapped(in[i], epoch_, first + static_cast<std::int64_t>(i)));
+      if (error != nullptr) std::rethrow_exception(error);
+    }
 
    private:
     const Map& map_;

@@ -38,6 +38,10 @@ class Range final : public Transform {
         : range_(range), size_(rows_in(range, input->size())), input_(std::move(input)) {}
     std::int64_t size() const override { return size_; }
     Row read(std::int64_t index) const override { return input_->read(range_.first + index * range_.step); }
+    void read_range(std::int64_t first, std::int64_t count, std::vector<Row>& rows) const override {
+      if (range_.step == 1) return input_->read_range(range_.first + first, count, rows);
+      RowReader::read_range(first, count, rows);
+    }
 
    private:
     RowRange range_;

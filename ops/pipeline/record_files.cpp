@@ -91,15 +91,37 @@ class FileRows final : public Transform {
     explicit Reader(const std::vector<RecordFile>& files) : files_(files) {}
     std::int64_t size() const override { return files_.empty() ? 0 : files_.back().first_row + files_.back().rows(); }
     Row read(std::int64_t index) const override {
-      const auto& file = *std::prev(std::ranges::upper_bound(files_, index, {}, &RecordFile::first_row));
-      const auto number = static_cast<std::size_t>(index - file.first_row);
-      const auto first = file.places[number], bytes = file.places[number + 1] - first;
-      Row row{{Tensor({static_cast<std::int64_t>(bytes)}, DType::uint8)}, {file.name, index - file.first_row}};
-      if (bytes > 0) file.file->read(first, {row.values[0].mutable_raw(), static_cast<std::size_t>(bytes)});
-      return row;
+      std::vector<Row> rows;
+      read_range(index, 1, rows);
+      return std::move(rows.front());
+    }
+    void read_range(std::int64_t first, std::int64_t count, std::vector<Row>& rows) const override {
+      for (const auto end = first + count; first < end;) {
+        const auto& file = *std::prev(std::ranges::upper_bound(files_, first, {}, &RecordFile::first_row));
+        const auto in_file = std::min(end, file.first_row + file.rows()) - first;
+        first += read_part(file, first - file.first_row, in_file, rows);
+      }
     }
 
    private:
+    /// Adds up to `count` records of a file, which are read at once. Returns their number.
+    static std::int64_t read_part(const RecordFile& file, std::int64_t first, std::int64_t count,
+                                  std::vector<Row>& rows) {
+      // Records that are read at once share memory.
+      constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 10;
+      const auto place = [&](std::int64_t record) { return file.places[static_cast<std::size_t>(record)]; };
+      auto end = first + 1;
+      while (end < first + count && place(end + 1) - place(first) <= kMostBytes) ++end;
+      const auto bytes = place(end) - place(first);
+      const auto memory = row_tensor({static_cast<std::int64_t>(bytes)}, DType::uint8);
+      if (bytes > 0) file.file->read(place(first), {memory.mutable_raw(), static_cast<std::size_t>(bytes)});
+      for (auto record = first; record < end; ++record)
+        rows.push_back({{memory.view({static_cast<std::int64_t>(place(record + 1) - place(record))},
+                                     static_cast<std::size_t>(place(record) - place(first)))},
+                        {file.name, record}});
+      return end - first;
+    }
+
     const std::vector<RecordFile>& files_;
   };
 

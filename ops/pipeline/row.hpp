@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/pipeline/row_memory.hpp"
 
 namespace troupe {
 
@@ -93,7 +94,7 @@ class RowWriter {
   template <class T>
   std::span<T> make(std::string_view name, const Shape& shape) {
     auto& value = row_.values[index_of(fields_, name)];
-    value = Tensor(shape, DTypeOf<T>::value);
+    value = row_tensor(shape, DTypeOf<T>::value);
     return value.mutable_data<T>();
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "troupe/ops/pipeline/position.hpp"
 #include "troupe/ops/pipeline/row.hpp"
@@ -44,6 +45,11 @@ class RowReader {
   virtual std::int64_t size() const = 0;
   /// Returns row `index`, which is in [0, size()).
   virtual Row read(std::int64_t index) const = 0;
+  /// Adds `count` rows from `first` on to `rows`, which may take less time than one by one. An exception comes after
+  /// the rows before it have been added.
+  virtual void read_range(std::int64_t first, std::int64_t count, std::vector<Row>& rows) const {
+    for (auto row = first; row < first + count; ++row) rows.push_back(read(row));
+  }
 };
 
 }  // namespace troupe

@@ -46,14 +46,16 @@ Shape shape_of(const RowField& field, std::int64_t count) {
 
 template <class T>
 Tensor tensor_of(const RowField& field, const std::vector<T>& values) {
-  return Tensor::from<T>(shape_of(field, static_cast<std::int64_t>(values.size())), values);
+  const auto tensor = row_tensor(shape_of(field, static_cast<std::int64_t>(values.size())), field.dtype);
+  std::ranges::copy(values, tensor.template mutable_data<T>().begin());
+  return tensor;
 }
 
 Tensor bytes_of(const RowField& field, protozero::pbf_reader list) {
   if (!list.next(kOnlyTag)) throw std::invalid_argument("the feature of " + to_string(field) + " has no text");
   const auto text = list.get_view();
   if (list.next(kOnlyTag)) throw std::invalid_argument("the feature of " + to_string(field) + " has several texts");
-  Tensor bytes(shape_of(field, static_cast<std::int64_t>(text.size())), DType::uint8);
+  const auto bytes = row_tensor(shape_of(field, static_cast<std::int64_t>(text.size())), DType::uint8);
   std::copy_n(text.data(), text.size(), reinterpret_cast<char*>(bytes.mutable_raw()));
   return bytes;
 }

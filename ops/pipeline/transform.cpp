@@ -36,9 +36,20 @@ class RowsInOrder final : public RowStream {
     const auto first = begun_, end = std::min(reader_->size(), first + rows_of_job_);
     if (first == end) return nullptr;
     begun_ = end;
-    return [this, first, end](std::vector<RowGroup>& groups) {
-      for (auto row = first; row < end; ++row) groups.push_back({reader_->read(row)});
+    return [this, first, end](std::vector<RowGroup>& groups) { read(first, end - first, groups); };
+  }
+  void read(std::int64_t first, std::int64_t count, std::vector<RowGroup>& groups) const {
+    std::vector<Row> rows;
+    const auto add_groups = [&] {
+      for (auto& row : rows) groups.emplace_back().push_back(std::move(row));
     };
+    try {
+      reader_->read_range(first, count, rows);
+    } catch (...) {
+      add_groups();
+      throw;
+    }
+    add_groups();
   }
   void go_to(std::int64_t row) {
     rows_.clear();
