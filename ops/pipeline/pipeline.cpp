@@ -34,7 +34,7 @@ Position PipelineReader::position() const {
 }
 
 void PipelineReader::seek(const Position& position) {
-  if (position.empty() || position[0] != identity_)
+  if (!fits(position))
     throw Error("pipeline", "the position belongs to another pipeline, seed or epoch");
   PositionReader numbers(std::span<const std::int64_t>(position).subspan(1));
   rows_->load(numbers);

@@ -28,6 +28,8 @@ class PipelineReader {
   /// The position behind the last row that next() has returned. It holds for every reader of the epoch, with any number
   /// of threads.
   Position position() const;
+  /// True if a position belongs to this pipeline, seed and epoch.
+  bool fits(const Position& position) const { return !position.empty() && position[0] == identity_; }
   /// Continues at a position of this epoch, which may come from another process. Throws Error if the position belongs
   /// to another pipeline or epoch.
   void seek(const Position& position);

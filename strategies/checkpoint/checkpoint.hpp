@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/strategies/step/data_positions.hpp"
 
 namespace troupe {
 
@@ -24,6 +25,8 @@ struct Checkpoint {
   std::map<std::string, TrainingPosition> positions = {};  ///< by trainer
   std::vector<CheckpointValue> values = {};                ///< by ascending name
   std::map<std::string, std::string> texts = {};           ///< the texts of the user, by name
+  /// The positions of sources of batches, by the names of their actors; see BatchSource::positions.
+  std::map<std::string, DataPosition> data = {};
 };
 
 /// Returns a checkpoint of a store. Waits for a step boundary of the fits that train its parameters, and throws Error,

@@ -25,7 +25,8 @@ class CheckpointReader {
     if (checkpoint_name(manifest.step) != folder_.filename())
       refuse(kManifestFile, "is that of step " + std::to_string(manifest.step));
     for (const auto& [name, bytes] : manifest.file_bytes) open(name, bytes);
-    Checkpoint checkpoint{.step = manifest.step, .positions = manifest.positions, .texts = manifest.texts};
+    Checkpoint checkpoint{
+        .step = manifest.step, .positions = manifest.positions, .texts = manifest.texts, .data = manifest.data};
     for (const auto& entry : manifest.entries)
       checkpoint.values.push_back({entry.name, entry.updates, value_of(entry)});
     for (const auto& [name, file] : files_)

@@ -24,7 +24,8 @@ constexpr std::string_view kReplaced = ".replaced-";      // an old one, which a
 constexpr std::string_view kRemoved = ".removed-";        // an old one, which is removed
 
 Manifest manifest_of(const Checkpoint& checkpoint) {
-  Manifest manifest{.step = checkpoint.step, .positions = checkpoint.positions, .texts = checkpoint.texts};
+  Manifest manifest{
+      .step = checkpoint.step, .positions = checkpoint.positions, .texts = checkpoint.texts, .data = checkpoint.data};
   for (const auto& [name, updates, value] : checkpoint.values)
     manifest.entries.push_back({.name = name,
                                 .updates = updates,

@@ -33,6 +33,14 @@ TrainingPosition position_of(const json& at) {
           at.at("batch_rows"), at.at("layout"), at.at("data")};
 }
 
+json json_of(const DataPosition& at) {
+  return {{"epoch", at.epoch}, {"batch", at.batch}, {"position", at.position}};
+}
+
+DataPosition data_position_of(const json& at) {
+  return {at.at("epoch"), at.at("batch"), at.at("position").get<Position>()};
+}
+
 json json_of(const Manifest::Entry& entry) {
   return {{"name", entry.name},          {"updates", entry.updates}, {"dtype", name_of(entry.dtype)},
           {"shape", entry.shape.list()}, {"axis", entry.axis},       {"range", {entry.first, entry.count}},
@@ -62,6 +70,9 @@ Manifest manifest_of(const json& content) {
   for (const auto& [trainer, position] : content.at("positions").items())
     manifest.positions[trainer] = position_of(position);
   manifest.texts = content.at("texts").get<std::map<std::string, std::string>>();
+  if (content.contains("data"))
+    for (const auto& [source, position] : content.at("data").items())
+      manifest.data[source] = data_position_of(position);
   manifest.file_bytes = content.at("files").get<std::map<std::string, std::int64_t>>();
   for (const auto& entry : content.at("entries")) manifest.entries.push_back(entry_of(entry));
   return manifest;
@@ -74,6 +85,8 @@ std::string text_of(const Manifest& manifest) {
                {"positions", json::object()}, {"texts", manifest.texts}, {"files", manifest.file_bytes},
                {"entries", json::array()}};
   for (const auto& [trainer, position] : manifest.positions) content["positions"][trainer] = json_of(position);
+  // Manifests of trainings on data sets have no such part.
+  for (const auto& [source, position] : manifest.data) content["data"][source] = json_of(position);
   for (const auto& entry : manifest.entries) content["entries"].push_back(json_of(entry));
   try {
     const auto text = content.dump(1);

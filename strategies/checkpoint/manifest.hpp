@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/strategies/step/data_positions.hpp"
 
 namespace troupe {
 
@@ -26,6 +27,7 @@ struct Manifest {
   std::int64_t step = 0;
   std::map<std::string, TrainingPosition> positions = {};
   std::map<std::string, std::string> texts = {};
+  std::map<std::string, DataPosition> data = {};
   std::map<std::string, std::int64_t> file_bytes = {};  ///< by name of the file
   std::vector<Entry> entries = {};
 

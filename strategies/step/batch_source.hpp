@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/ops/data/dataset.hpp"
+#include "troupe/strategies/step/data_positions.hpp"
 
 namespace troupe {
 
@@ -21,6 +23,9 @@ struct BatchSource {
   /// The largest number of rows of a batch.
   std::int64_t most_rows = 0;
   PlanActor actor;
+  /// The positions that the actor has reached, if it continues within an epoch by them; else null. Checkpoints have the
+  /// position of the next batch under the name of the actor.
+  std::shared_ptr<DataPositions> positions = nullptr;
 
   /// Returns a data set with these fields, `most_rows` as its number of rows in a batch, and no samples. Throws Error
   /// if there is no field, a field does not begin with the rows of the batch, `most_rows` is not positive, the actor is

@@ -61,6 +61,11 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   const auto checkpoints = make_checkpoints(options);
+  if (batches != nullptr && batches->positions != nullptr) {
+    const auto& source = batches->actor.name;
+    if (const auto kept = data_positions_.extract(source)) batches->positions->add(kept.mapped());
+    if (checkpoints) checkpoints->add_source(source, batches->positions, *name_);
+  }
   const bool keeps = batches == nullptr && !shared_->has_others() && options.record.empty() && options.replay.empty();
   auto training = keeps ? kept_->take(data, options.on_non_finite_loss) : std::nullopt;
   std::shared_ptr<Recording> record;

@@ -151,6 +151,7 @@ bool Trainer::resume(const std::string& folder) {
   const auto checkpoint = read_newest_checkpoint(folder);
   if (!checkpoint) return false;
   for (const auto& store : stores_) restore(*checkpoint, *store);
+  data_positions_ = checkpoint->data;
   return true;
 }
 

@@ -43,13 +43,15 @@ Checkpoint checkpoint_at(std::int64_t step) {
           .values = {{"counts", step, Tensor::scalar<std::int64_t>(step)},
                      {"none", 0, Tensor({0, 4}, DType::float32)},
                      {"weights", step, Tensor::from<float>({2, 2}, {number, -0.0F, 1e-42F, 4.0F})}},
-          .texts = {{"vocabulary", "a b c"}}};
+          .texts = {{"vocabulary", "a b c"}},
+          .data = {{"rows", {1, 2, {-7, 8}}}}};
 }
 
 void check_equal(const Checkpoint& got, const Checkpoint& wanted) {
   CHECK(got.step == wanted.step);
   CHECK(got.positions == wanted.positions);
   CHECK(got.texts == wanted.texts);
+  CHECK(got.data == wanted.data);
   REQUIRE(got.values.size() == wanted.values.size());
   for (std::size_t i = 0; i < got.values.size(); ++i) {
     const auto &a = got.values[i], &b = wanted.values[i];

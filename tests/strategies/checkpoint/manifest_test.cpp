@@ -11,6 +11,7 @@ Manifest some_manifest() {
   Manifest manifest{.step = 12,
                     .positions = {{"trainer", {12, 1, 2, 100, 16, 3, -4}}, {"other \"one\"", {}}},
                     .texts = {{"notes", "a line\nand \u00e4nother"}},
+                    .data = {{"rows", {1, 2, {-5, INT64_MAX, 0}}}, {"others", {}}},
                     .file_bytes = {{"values-0.safetensors", 1'000}}};
   manifest.entries.push_back({.name = "dense/kernel",
                               .updates = 12,

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <numeric>
 
@@ -48,10 +49,10 @@ struct Trained {
   std::string hash;
 };
 
-/// A fit of three epochs.
-Trained whole_fit(Runtime& runtime, const Strategy& strategy, const BatchSource& batches) {
+/// A fit without a stop.
+Trained whole_fit(Runtime& runtime, const Strategy& strategy, const BatchSource& batches, std::int64_t epochs = 3) {
   auto trainer = small_trainer(runtime, strategy, {.seed = 3});
-  trainer.fit(batches, {.epochs = 3});
+  trainer.fit(batches, {.epochs = epochs});
   return {trainer.steps(), trainer.parameters().hash()};
 }
 
@@ -111,6 +112,41 @@ TEST_CASE("a fit on a pipeline goes on from a checkpoint to the same bits") {
     CHECK(second.steps() == expected.steps);
     CHECK(second.parameters().hash() == expected.hash);
   }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a fit continues at the position in a checkpoint, without the rows before") {
+  const auto folder = std::filesystem::temp_directory_path() / ("position-" + std::to_string(getpid()));
+  auto runtime = scheduled_runtime(4, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto read = std::make_shared<std::atomic<int>>(0);
+  const auto rows = Pipeline::from_function("counted", {{"features", DType::float32, {4, 3}}, {"labels", DType::int32}},
+                                            2'000, [read](std::int64_t index, RowWriter& row) {
+                                              ++*read;
+                                              for (auto& x : row.make<float>("features", {4, 3}))
+                                                x = static_cast<float>(index % 7);
+                                              row.make<std::int32_t>("labels", {})[0] =
+                                                  static_cast<std::int32_t>(index % 2);
+                                            });
+  const auto pipeline = rows.shuffle(30).batch(16);
+  const auto steps = [&](const BatchSource& batches, std::int64_t count, bool resumes) {
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+    CHECK(trainer.resume(folder.string()) == resumes);
+    trainer.fit(batches, {.max_steps = count, .checkpoints = Checkpoints{.folder = folder.string()}});
+    return trainer.parameters().hash();
+  };
+  const auto expected = whole_fit(runtime, strategy, batch_source("rows", pipeline), 1);
+  steps(batch_source("rows", pipeline), 100, false);
+  *read = 0;
+  // The first 100 batches have 1,600 rows. A row may have been in the buffer for some time.
+  CHECK(steps(batch_source("rows", pipeline), 25, true) == expected.hash);
+  CHECK(*read <= 400 + 400);
+  std::filesystem::remove_all(folder);
+  // The position of another pipeline is of no use, and the batches before are read again.
+  steps(batch_source("rows", pipeline), 100, false);
+  *read = 0;
+  steps(batch_source("rows", rows.shuffle(20).batch(16)), 25, true);
+  CHECK(*read == 2'000);
   std::filesystem::remove_all(folder);
 }
 
