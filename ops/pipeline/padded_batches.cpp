@@ -114,8 +114,7 @@ class Padded final : public Transform {
           ended_ = true;
           break;
         }
-        const auto bucket = padded_.bucket_of(of_batch);
-        buckets_[bucket].push_back({input_.pulled() - 1, std::move(of_batch)});
+        const auto bucket = hold({input_.pulled() - 1, std::move(of_batch)});
         if (std::cmp_equal(buckets_[bucket].size(), padded_.options_.rows)) {
           take(bucket, row);
           return true;
@@ -149,7 +148,7 @@ class Padded final : public Transform {
       auto number = input_.pulled() - static_cast<std::int64_t>(rows.size());
       for (auto& row : rows) {
         if (std::ranges::binary_search(numbers, number))
-          buckets_[padded_.bucket_of(row)].push_back({number, std::move(row)});
+          hold({number, std::move(row)});
         else
           input_.release(number);
         ++number;
@@ -157,6 +156,12 @@ class Padded final : public Transform {
     }
 
    private:
+    /// Adds a row to its bucket, which is returned.
+    std::size_t hold(Held held) {
+      const auto bucket = padded_.bucket_of(held.row);
+      buckets_[bucket].push_back(std::move(held));
+      return bucket;
+    }
     void take(std::size_t bucket, Row& row) {
       row = padded_.batch_of(buckets_[bucket], bucket);
       for (const auto& held : buckets_[bucket]) input_.release(held.number);

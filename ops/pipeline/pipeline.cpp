@@ -34,8 +34,7 @@ Position PipelineReader::position() const {
 }
 
 void PipelineReader::seek(const Position& position) {
-  if (!fits(position))
-    throw Error("pipeline", "the position belongs to another pipeline, seed or epoch");
+  if (!fits(position)) throw Error("pipeline", "the position belongs to another pipeline, seed or epoch");
   PositionReader numbers(std::span<const std::int64_t>(position).subspan(1));
   rows_->load(numbers);
   numbers.finish();

@@ -8,14 +8,14 @@ namespace troupe {
 namespace {
 
 /// The number of rows of a range in an input of `rows` rows.
-std::int64_t rows_in(const RowRange& range, std::int64_t rows) {
+std::int64_t rows_in(const RowSteps& range, std::int64_t rows) {
   if (rows <= range.first) return 0;
   return std::min(range.count, (rows - range.first - 1) / range.step + 1);
 }
 
 class Range final : public Transform {
  public:
-  Range(TransformPtr input, RowRange range)
+  Range(TransformPtr input, RowSteps range)
       : Transform(input->fields(), *input), input_(std::move(input)), range_(range) {}
 
   bool is_indexed() const override { return input_->is_indexed(); }
@@ -34,7 +34,7 @@ class Range final : public Transform {
  private:
   class Reader final : public RowReader {
    public:
-    Reader(RowRange range, std::unique_ptr<RowReader> input)
+    Reader(RowSteps range, std::unique_ptr<RowReader> input)
         : range_(range), size_(rows_in(range, input->size())), input_(std::move(input)) {}
     std::int64_t size() const override { return size_; }
     Row read(std::int64_t index) const override { return input_->read(range_.first + index * range_.step); }
@@ -44,14 +44,14 @@ class Range final : public Transform {
     }
 
    private:
-    RowRange range_;
+    RowSteps range_;
     std::int64_t size_;
     std::unique_ptr<RowReader> input_;
   };
 
   class Stream final : public RowStream {
    public:
-    Stream(RowRange range, std::unique_ptr<RowStream> input) : range_(range), input_(std::move(input)) {}
+    Stream(RowSteps range, std::unique_ptr<RowStream> input) : range_(range), input_(std::move(input)) {}
 
     bool next(Row& row) override {
       if (given_ == range_.count || !input_->skip(given_ == 0 ? range_.first : range_.step - 1) || !input_->next(row))
@@ -69,18 +69,18 @@ class Range final : public Transform {
     }
 
    private:
-    RowRange range_;
+    RowSteps range_;
     std::unique_ptr<RowStream> input_;
     std::int64_t given_ = 0;  // the number of rows that next() has returned
   };
 
   TransformPtr input_;
-  RowRange range_;
+  RowSteps range_;
 };
 
 }  // namespace
 
-TransformPtr range_of_rows(TransformPtr input, RowRange range) {
+TransformPtr range_of_rows(TransformPtr input, RowSteps range) {
   if (range.first < 0 || range.count < 0) throw Error("pipeline", "a number of rows must not be negative");
   if (range.step < 1) throw Error("pipeline", "the distance of rows must be at least 1");
   return std::make_shared<Range>(std::move(input), range);

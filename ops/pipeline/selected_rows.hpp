@@ -11,7 +11,7 @@
 namespace troupe {
 
 /// The rows first, first + step, ... below first + step * count of an input.
-struct RowRange {
+struct RowSteps {
   static constexpr std::int64_t kToEnd = INT64_MAX;
 
   std::int64_t first = 0;
@@ -22,7 +22,7 @@ struct RowRange {
 
 /// The rows in a range, as far as the input has them. Indexed if the input is. Throws Error if a number is negative or
 /// the step is 0.
-TransformPtr range_of_rows(TransformPtr input, RowRange range);
+TransformPtr range_of_rows(TransformPtr input, RowSteps range);
 /// The rows with these numbers, in this order. Throws Error if the input is not indexed or has no such row.
 TransformPtr subset_of_rows(TransformPtr input, std::vector<std::int64_t> numbers);
 /// All rows, shuffled in another order each epoch, by a KeyedPermutation. Throws Error if the input is not indexed.

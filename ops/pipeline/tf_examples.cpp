@@ -46,7 +46,7 @@ Shape shape_of(const RowField& field, std::int64_t count) {
 
 template <class T>
 Tensor tensor_of(const RowField& field, const std::vector<T>& values) {
-  const auto tensor = row_tensor(shape_of(field, static_cast<std::int64_t>(values.size())), field.dtype);
+  auto tensor = row_tensor(shape_of(field, static_cast<std::int64_t>(values.size())), field.dtype);
   std::ranges::copy(values, tensor.template mutable_data<T>().begin());
   return tensor;
 }
@@ -55,7 +55,7 @@ Tensor bytes_of(const RowField& field, protozero::pbf_reader list) {
   if (!list.next(kOnlyTag)) throw std::invalid_argument("the feature of " + to_string(field) + " has no text");
   const auto text = list.get_view();
   if (list.next(kOnlyTag)) throw std::invalid_argument("the feature of " + to_string(field) + " has several texts");
-  const auto bytes = row_tensor(shape_of(field, static_cast<std::int64_t>(text.size())), DType::uint8);
+  auto bytes = row_tensor(shape_of(field, static_cast<std::int64_t>(text.size())), DType::uint8);
   std::copy_n(text.data(), text.size(), reinterpret_cast<char*>(bytes.mutable_raw()));
   return bytes;
 }

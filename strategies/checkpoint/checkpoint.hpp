@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/store/parameter_store.hpp"
-#include "troupe/strategies/step/data_positions.hpp"
+#include "troupe/strategies/step/data_position.hpp"
 
 namespace troupe {
 

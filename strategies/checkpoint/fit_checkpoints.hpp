@@ -7,6 +7,7 @@
 
 #include "troupe/strategies/checkpoint/checkpoint_writer.hpp"
 #include "troupe/strategies/checkpoint/checkpoints.hpp"
+#include "troupe/strategies/step/data_positions.hpp"
 
 namespace troupe {
 

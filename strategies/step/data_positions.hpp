@@ -1,22 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
 
-#include "troupe/ops/pipeline/position.hpp"
+#include "troupe/strategies/step/data_position.hpp"
 
 namespace troupe {
-
-/// The position of a source of batches: behind the first `batch` batches of an epoch.
-struct DataPosition {
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;
-  Position position = {};
-
-  bool operator==(const DataPosition&) const = default;
-};
 
 /// The newest positions of a source of batches. The actor of the source adds them; checkpoints store one of them, and a
 /// later actor continues at one. Thread-safe.

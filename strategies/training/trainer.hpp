@@ -10,7 +10,7 @@
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/system/runtime.hpp"
-#include "troupe/strategies/step/data_positions.hpp"
+#include "troupe/strategies/step/data_position.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/kept_training.hpp"
 #include "troupe/strategies/training/metrics.hpp"
@@ -181,7 +181,7 @@ class Trainer {
   std::unique_ptr<SharedTraining> shared_;
   std::shared_ptr<KeptTraining> kept_;
   std::unique_ptr<ModelNames> model_names_;
-  std::map<std::string, DataPosition> data_positions_;  // those of the checkpoint from which resume() has read
+  std::map<std::string, DataPosition> data_positions_;  // positions in the checkpoint that resume() has read
   SingleUser user_{"trainer"};
 };
 
