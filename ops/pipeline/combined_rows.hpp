@@ -17,7 +17,7 @@ TransformPtr zipped_rows(const std::vector<TransformPtr>& inputs);
 /// the fields differ.
 TransformPtr concatenated_rows(const std::vector<TransformPtr>& inputs);
 /// The epochs epoch * times, epoch * times + 1, ... of the input, one after the other, as one epoch of `times` times
-/// its rows. Throws Error if `times` is below 1.
+/// its rows. Throws Error if `times` is below 1 or above 2^31.
 TransformPtr repeated_rows(TransformPtr input, std::int64_t times);
 
 struct Interleaving {

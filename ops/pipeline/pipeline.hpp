@@ -112,7 +112,8 @@ class Pipeline {
   /// All rows in another order each epoch, each drawn from a buffer of `buffer` rows. Throws Error if `buffer` is below
   /// 1.
   Pipeline shuffle(std::int64_t buffer) const;
-  /// The rows `times` times. Each time, random numbers differ. Throws Error if `times` is below 1.
+  /// The rows `times` times. Each time, random numbers differ. Throws Error if `times` is below 1 or above
+  /// 2^31.
   Pipeline repeat(std::int64_t times) const { return Pipeline(repeated_rows(transform_, times)); }
   /// The rows of pipelines that a function makes of these rows, which are read in turn; see Interleaving.
   Pipeline interleave(RowFields fields, PipelineOfRow function, Interleaving options = {}) const {

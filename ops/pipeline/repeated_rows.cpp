@@ -63,7 +63,9 @@ class Repeated final : public Transform {
 }  // namespace
 
 TransformPtr repeated_rows(TransformPtr input, std::int64_t times) {
-  if (times < 1) throw Error("repeat", "rows cannot be repeated " + std::to_string(times) + " times");
+  constexpr std::int64_t kMostTimes = std::int64_t{1} << 31;
+  if (times < 1 || times > kMostTimes)
+    throw Error("repeat", "rows cannot be repeated " + std::to_string(times) + " times");
   return std::make_shared<Repeated>(std::move(input), times);
 }
 

@@ -134,6 +134,7 @@ class SubsetRows final : public Selected {
   }
   void describe(ByteSequence& to) const override {
     to.add("subset");
+    to.add(static_cast<std::int64_t>(numbers_.size()));
     to.add_bytes(numbers_.data(), numbers_.size() * sizeof(std::int64_t));
     input().describe(to);
   }
