@@ -70,9 +70,6 @@ struct Runtime::State {
   }
   ~State() {
     if (left_behind.empty()) {
-      // The actor system waits until its actors have handled their last messages, which no thread does.
-      if (options.test_seed && system)
-        while (troupe::run_one(*system, [](std::size_t) { return std::size_t{0}; })) continue;
       destroy_system();
       return;
     }
@@ -98,10 +95,22 @@ struct Runtime::State {
 /// Destroys the actor system. CAF's destructor uses a thread-local object of the calling thread. A static Runtime is
 /// destroyed after the thread-local objects of the main thread, so another thread then destroys the system.
 void Runtime::State::destroy_system() {
-  if (!thread_has_ended || !system) return system.reset();
+  // Without threads, no actor has handled the messages for which the actor system waits.
+  const auto run_rest = [one_by_one = options.test_seed.has_value()](caf::actor_system* of) {
+    constexpr int kMostMessages = 1'000'000;
+    for (int i = 0; one_by_one && of != nullptr && i < kMostMessages; ++i)
+      if (!troupe::run_one(*of, [](std::size_t) { return std::size_t{0}; })) return;
+  };
+  if (!thread_has_ended || !system) {
+    run_rest(system.get());
+    return system.reset();
+  }
   // The system is destroyed first, since it uses the configuration.
   auto held = std::make_shared<std::pair<decltype(config), decltype(system)>>(std::move(config), std::move(system));
-  std::thread([held = std::move(held)]() mutable { held.reset(); }).join();
+  std::thread([held = std::move(held), run_rest]() mutable {
+    run_rest(held->second.get());
+    held.reset();
+  }).join();
 }
 
 Runtime::Runtime(RuntimeOptions options) {

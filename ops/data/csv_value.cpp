@@ -120,6 +120,10 @@ void check_csv_field(const CsvField& field) {
   const auto end = field.dtype == DType::uint8 ? 0x1p8 : field.dtype == DType::int32 ? 0x1p31 : 0x1p63;
   if (field.missing && field.dtype != DType::float32 && !(*field.missing >= least && *field.missing < end))
     refuse("has a value for an empty text that its dtype cannot hold");
+  if (field.contents != CsvContents::numbers && !field.categories.empty())
+    refuse("has categories, and cannot have dates, times or free text");
+  if (field.contents == CsvContents::date_times && field.dtype == DType::float32)
+    refuse("has times, which float32 does not hold to the second: use int64");
   if (field.contents != CsvContents::text) return;
   if (field.columns.size() > 1 || field.dtype != DType::uint8 || !field.categories.empty() || field.missing)
     refuse("of free text needs one column and the dtype uint8, and has neither categories nor a value for empty texts");

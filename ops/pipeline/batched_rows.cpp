@@ -98,6 +98,9 @@ class Batched final : public Transform {
 }  // namespace
 
 TransformPtr batched_rows(TransformPtr input, std::int64_t rows, bool drop_last) {
+  for (const auto& field : input->fields())
+    if (field.sizes.size() == Shape::kMaxRank)
+      throw Error("batch", "a batch of " + to_string(field) + " would have too many axes");
   if (rows < 1) throw Error("batch", "a batch cannot have " + std::to_string(rows) + " rows");
   for (const auto& field : input->fields())
     if (std::ranges::find(field.sizes, RowField::kVaries) != field.sizes.end())

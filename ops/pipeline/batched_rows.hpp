@@ -37,6 +37,9 @@ TransformPtr padded_batches(TransformPtr input, PaddedBatches options);
 /// The rows of batches: the first axes of all fields, which must have one size. Throws Error if a field has no axis.
 TransformPtr unbatched_rows(TransformPtr input);
 
+/// Throws Error if a dtype cannot hold a number as padding.
+void check_padding(DType dtype, double padding);
+
 /// Copies tensors of one dtype to a new tensor [N, sizes...], one row each. A tensor whose first axis is shorter than
 /// that of `shape`, the shape of a row, is followed by elements equal to `padding`.
 Tensor stacked(std::span<const Tensor> rows, const Shape& shape, DType dtype, double padding = 0.0);

@@ -1,9 +1,12 @@
 #include "troupe/ops/pipeline/cached_rows.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
+
+#include "troupe/ops/pipeline/row_memory.hpp"
 
 namespace troupe {
 
@@ -12,22 +15,37 @@ namespace {
 /// The rows of an input in memory, as far as they have been read. Thread-safe.
 class RowCache {
  public:
-  explicit RowCache(std::unique_ptr<RowStream> input) : input_(std::move(input)) {}
+  explicit RowCache(std::function<std::unique_ptr<RowStream>()> open) : open_(std::move(open)) {}
 
   /// Sets `row` to a row, and reads the input up to that row if it has not been read. Returns false if there is none.
   bool read(std::int64_t number, Row& row) {
     const std::lock_guard lock(mutex_);
-    while (std::cmp_less_equal(rows_.size(), number)) {
-      Row next;
-      if (!input_->next(next)) return false;
-      rows_.push_back(std::move(next));
-    }
+    while (std::cmp_less_equal(rows_.size(), number))
+      if (!read_next()) return false;
     row = rows_[static_cast<std::size_t>(number)];
     return true;
   }
 
  private:
+  bool read_next() {
+    try {
+      if (input_ == nullptr) {
+        input_ = open_();
+        input_->skip(static_cast<std::int64_t>(rows_.size()));
+      }
+      Row next;
+      if (!input_->next(next)) return false;
+      rows_.push_back(packed(std::move(next)));
+      return true;
+    } catch (...) {
+      // A stream that has thrown gives no further rows.
+      input_ = nullptr;
+      throw;
+    }
+  }
+
   std::mutex mutex_;
+  std::function<std::unique_ptr<RowStream>()> open_;
   std::unique_ptr<RowStream> input_;
   std::deque<Row> rows_;
 };
@@ -66,7 +84,8 @@ class Cached final : public Transform {
   std::shared_ptr<RowCache> cache_of(std::uint64_t seed) const {
     const std::lock_guard lock(mutex_);
     auto& cache = caches_[seed];
-    if (cache == nullptr) cache = std::make_shared<RowCache>(input_->open({seed, 0}));
+    if (cache == nullptr)
+      cache = std::make_shared<RowCache>([input = input_, seed] { return input->open({.seed = seed, .epoch = 0}); });
     return cache;
   }
 

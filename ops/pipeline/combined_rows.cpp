@@ -15,11 +15,27 @@ std::int64_t number_after(const std::vector<TransformPtr>& inputs) {
   return number;
 }
 
+/// The rows of a batch of which each field comes from another input; 0 if the inputs differ.
+std::int64_t batch_rows_of_all(const std::vector<TransformPtr>& inputs) {
+  const auto rows = inputs[0]->batch_rows();
+  return std::ranges::all_of(inputs, [&](const auto& input) { return input->batch_rows() == rows; }) ? rows : 0;
+}
+
+/// The most rows of a batch of any input; 0 if an input has no batches.
+std::int64_t most_batch_rows(const std::vector<TransformPtr>& inputs) {
+  std::int64_t most = 0;
+  for (const auto& input : inputs) {
+    if (input->batch_rows() == 0) return 0;
+    most = std::max(most, input->batch_rows());
+  }
+  return most;
+}
+
 /// A transform with several inputs.
 class Combined : public Transform {
  public:
-  Combined(const char* kind, RowFields fields, const std::vector<TransformPtr>& inputs)
-      : Transform(std::move(fields), number_after(inputs), inputs[0]->batch_rows()), kind_(kind), inputs_(inputs) {}
+  Combined(const char* kind, RowFields fields, std::int64_t batch_rows, const std::vector<TransformPtr>& inputs)
+      : Transform(std::move(fields), number_after(inputs), batch_rows), kind_(kind), inputs_(inputs) {}
 
   bool is_indexed() const override {
     return std::ranges::all_of(inputs_, [](const TransformPtr& input) { return input->is_indexed(); });
@@ -55,7 +71,8 @@ RowFields all_fields(const std::vector<TransformPtr>& inputs) {
 
 class Zipped final : public Combined {
  public:
-  explicit Zipped(const std::vector<TransformPtr>& inputs) : Combined("zip", all_fields(inputs), inputs) {}
+  explicit Zipped(const std::vector<TransformPtr>& inputs)
+      : Combined("zip", all_fields(inputs), batch_rows_of_all(inputs), inputs) {}
 
   std::unique_ptr<RowReader> reader(const RowEpoch& epoch) const override {
     return std::make_unique<Reader>(readers(epoch));
@@ -106,13 +123,12 @@ class Zipped final : public Combined {
       row = std::move(zipped);
       return true;
     }
-    // The inputs may be one row apart at the end, where it makes no difference.
+    // At the end the inputs may be one row apart, which makes no difference: one of them has no further row.
     void save(Position& position) const override {
-      position.push_back(ended_ ? 1 : 0);
       for (const auto& input : inputs_) input->save(position);
     }
     void load(PositionReader& position) override {
-      ended_ = position.take(0, 1) == 1;
+      ended_ = false;
       for (const auto& input : inputs_) input->load(position);
     }
 
@@ -125,7 +141,7 @@ class Zipped final : public Combined {
 class Concatenated final : public Combined {
  public:
   explicit Concatenated(const std::vector<TransformPtr>& inputs)
-      : Combined("concatenate", inputs[0]->fields(), inputs) {}
+      : Combined("concatenate", inputs[0]->fields(), most_batch_rows(inputs), inputs) {}
 
   std::unique_ptr<RowReader> reader(const RowEpoch& epoch) const override {
     return std::make_unique<Reader>(readers(epoch));

@@ -41,15 +41,16 @@ std::vector<std::string> texts_of(std::span<const std::byte> bytes, char separat
 }
 
 bool is_empty_line(std::span<const std::byte> line) {
-  return std::ranges::all_of(line, [](std::byte byte) { return byte == std::byte{'\n'} || byte == std::byte{'\r'}; });
+  constexpr std::string_view kSpaces = " \t\r\n";
+  return std::ranges::all_of(line,
+                             [&](std::byte byte) { return kSpaces.find(static_cast<char>(byte)) != kSpaces.npos; });
 }
 
 /// The places of the records. A line end between quotes belongs to its record, and empty lines to the record before.
 RecordPlaces places_of(const RandomAccessFile& file) {
+  file.refuse_compressed("decompress it, or use read_csv()");
   FileScan scan(file);
   const auto begin = scan.from(0, 3);
-  if (begin.size() >= 2 && begin[0] == std::byte{0x1F} && begin[1] == std::byte{0x8B})
-    file.refuse("is compressed: decompress it, or use read_csv()");
   const bool has_mark = begin.size() >= 3 && std::memcmp(begin.data(), "\xEF\xBB\xBF", 3) == 0;
   std::uint64_t first = has_mark ? 3 : 0, at = first;  // the begins of the record and of the line
   RecordPlaces places;
@@ -59,7 +60,8 @@ RecordPlaces places_of(const RandomAccessFile& file) {
     const auto* end = static_cast<const std::byte*>(std::memchr(bytes.data(), '\n', bytes.size()));
     const bool is_cut = end == nullptr && at + bytes.size() < file.bytes();
     if (!is_quoted) first = at;
-    if (at + bytes.size() - first > kMostBytesOfRecord)
+    const auto line_end = end == nullptr ? at + bytes.size() : at + static_cast<std::uint64_t>(end - bytes.data());
+    if (line_end - first > kMostBytesOfRecord)
       file.refuse("has a record of more than 16 MiB at byte " + std::to_string(first) + ": a quote may be missing");
     least = is_cut ? 2 * bytes.size() : 1;
     if (is_cut) continue;

@@ -36,17 +36,19 @@ void HeldRows::save(Position& position) const {
   position.insert(position.end(), mark.position.begin(), mark.position.end());
 }
 
-std::vector<Row> HeldRows::load(PositionReader& position) {
+void HeldRows::load(PositionReader& position, const IsHeld& is_held) {
   oldest_ = position.take(0);
   const auto pulled_rows = position.take(oldest_);
   stream_->load(position);
   is_held_.clear();
   marks_.clear();
   add_mark();
-  std::vector<Row> rows;
-  while (pulled() < pulled_rows)
-    if (!next(rows.emplace_back())) throw Error("pipeline", "the data has fewer rows than when the position was saved");
-  return rows;
+  Row row;
+  while (pulled() < pulled_rows) {
+    if (!next(row)) throw Error("pipeline", "the data has fewer rows than when the position was saved");
+    const auto number = pulled() - 1;
+    if (!is_held(number, row)) release(number);
+  }
 }
 
 }  // namespace troupe

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
-#include <vector>
 
 #include "troupe/ops/pipeline/row_stream.hpp"
 
@@ -21,13 +21,15 @@ class HeldRows {
   bool next(Row& row);
   /// The number of rows that have been pulled from the stream, and the number of the next row.
   std::int64_t pulled() const { return oldest_ + static_cast<std::int64_t>(is_held_.size()); }
-  /// Ends the holding of a row, by its number.
+  /// Ends the holding of a row, by its number, which must be that of a held row.
   void release(std::int64_t number);
 
   void save(Position& position) const;
-  /// Continues at a position. Returns the rows from the mark on that had been pulled, in order; the last has the number
-  /// pulled() - 1. All of them are held. Throws Error if the position belongs to another stream.
-  std::vector<Row> load(PositionReader& position);
+  /// Decides whether a row is held that load() reads again.
+  using IsHeld = std::function<bool(std::int64_t number, Row& row)>;
+  /// Continues at a position. Calls `is_held` for the rows from the mark on that had been pulled, in ascending order;
+  /// it may move the row. Throws Error if the position belongs to another stream.
+  void load(PositionReader& position, const IsHeld& is_held);
 
  private:
   struct Mark {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
@@ -32,23 +34,23 @@ class Interleaved final : public Transform {
   }
 
  private:
-  /// A pipeline that is read: the row of the input that made it, by number, and its rows.
+  /// A pipeline that is read: the number of the row of the input that made it, and its rows, which go before it.
   struct Turn {
-    std::int64_t number = 0;
-    TransformPtr pipeline = nullptr;
-    std::unique_ptr<RowStream> rows = nullptr;
+    std::int64_t number;
+    TransformPtr pipeline;
+    std::unique_ptr<RowStream> rows;
   };
 
-  Turn turn_of(const Row& row, std::int64_t number, const RowEpoch& epoch) const {
-    Turn turn{number, with_row_named("interleave", row, [&] {
-                auto pipeline = function_(RowView(input_->fields(), row));
-                if (pipeline == nullptr || pipeline->fields() != fields())
-                  throw Error("interleave", "the pipeline of the row has other fields than " + to_string(fields()));
-                return pipeline;
-              })};
+  std::unique_ptr<Turn> turn_of(const Row& row, std::int64_t number, const RowEpoch& epoch) const {
+    auto pipeline = with_row_named("interleave", row, [&] {
+      auto made = function_(RowView(input_->fields(), row));
+      if (made == nullptr || made->fields() != fields())
+        throw std::invalid_argument("the pipeline of the row has other fields than " + to_string(fields()));
+      return made;
+    });
     // Input 0 is the input of this transform; the pipelines have the random numbers of the inputs behind it.
-    turn.rows = turn.pipeline->open(epoch.of_input(number + 1));
-    return turn;
+    auto rows = pipeline->open(epoch.of_input(number + 1));
+    return std::make_unique<Turn>(Turn{number, std::move(pipeline), std::move(rows)});
   }
 
   class Stream final : public RowStream {
@@ -62,65 +64,64 @@ class Interleaved final : public Transform {
     bool next(Row& row) override {
       for (;;) {
         auto& turn = turns_[turn_];
-        if (turn.rows == nullptr) begin(turn);
-        if (turn.rows != nullptr && read_ < interleaved_.options_.block) {
-          if (turn.rows->next(row)) {
+        if (turn == nullptr) turn = next_turn();
+        if (turn != nullptr && read_ < interleaved_.options_.block) {
+          if (turn->rows->next(row)) {
             ++read_;
             return true;
           }
-          input_.release(turn.number);
-          turn = {};
+          input_.release(turn->number);
+          turn = nullptr;
         }
-        if (ended_ && std::ranges::all_of(turns_, [](const Turn& one) { return one.rows == nullptr; })) return false;
+        if (ended_ && std::ranges::all_of(turns_, [](const auto& one) { return one == nullptr; })) return false;
         turn_ = (turn_ + 1) % turns_.size();
         read_ = 0;
       }
     }
 
-    // The input, the turn, the number of rows read in it, and for each turn the number of its row, plus 1, and the
-    // position in its pipeline; 0 for a turn without a pipeline.
+    // The turn, the number of rows read in it, for each turn the number of its row, plus 1, or 0 for a turn without a
+    // pipeline, the position of the input and those of the pipelines.
     void save(Position& position) const override {
-      input_.save(position);
       position.push_back(static_cast<std::int64_t>(turn_));
       position.push_back(read_);
-      for (const auto& turn : turns_) {
-        position.push_back(turn.rows == nullptr ? 0 : turn.number + 1);
-        if (turn.rows != nullptr) turn.rows->save(position);
-      }
+      for (const auto& turn : turns_) position.push_back(turn == nullptr ? 0 : turn->number + 1);
+      input_.save(position);
+      for (const auto& turn : turns_)
+        if (turn != nullptr) turn->rows->save(position);
     }
     void load(PositionReader& position) override {
-      const auto rows = input_.load(position);
-      const auto first = input_.pulled() - static_cast<std::int64_t>(rows.size());
       turn_ = static_cast<std::size_t>(position.take(0, interleaved_.options_.cycle - 1));
       read_ = position.take(0, interleaved_.options_.block);
       ended_ = false;
-      std::vector<bool> is_read(rows.size(), false);
+      std::unordered_map<std::int64_t, std::unique_ptr<Turn>*> held;
       for (auto& turn : turns_) {
-        turn = {};
-        const auto number = position.take(0, input_.pulled()) - 1;
-        if (number < 0) continue;
-        const auto i = static_cast<std::size_t>(number - first);
-        if (number < first || is_read[i]) throw Error("interleave", "the position does not belong to this pipeline");
-        is_read[i] = true;
-        turn = interleaved_.turn_of(rows[i], number, epoch_);
-        turn.rows->load(position);
+        turn = nullptr;
+        if (const auto number = position.take(0) - 1; number >= 0) held[number] = &turn;
       }
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        if (!is_read[i]) input_.release(first + static_cast<std::int64_t>(i));
+      input_.load(position, [&](std::int64_t number, const Row& row) {
+        const auto turn = held.find(number);
+        if (turn == held.end()) return false;
+        *turn->second = interleaved_.turn_of(row, number, epoch_);
+        held.erase(turn);
+        return true;
+      });
+      if (!held.empty()) throw Error("interleave", "the position does not belong to this pipeline");
+      for (const auto& turn : turns_)
+        if (turn != nullptr) turn->rows->load(position);
     }
 
    private:
-    /// Begins to read the pipeline of the next row of the input, if there is one.
-    void begin(Turn& turn) {
+    /// The pipeline of the next row of the input; null if there is none.
+    std::unique_ptr<Turn> next_turn() {
       Row row;
       ended_ = ended_ || !input_.next(row);
-      if (!ended_) turn = interleaved_.turn_of(row, input_.pulled() - 1, epoch_);
+      return ended_ ? nullptr : interleaved_.turn_of(row, input_.pulled() - 1, epoch_);
     }
 
     const Interleaved& interleaved_;
     RowEpoch epoch_;
     HeldRows input_;
-    std::vector<Turn> turns_;
+    std::vector<std::unique_ptr<Turn>> turns_;
     std::size_t turn_ = 0;   // the turn whose pipeline is read
     std::int64_t read_ = 0;  // the number of rows read in this turn
     bool ended_ = false;     // whether the input has ended

@@ -22,10 +22,13 @@ class Mapped : public Transform {
   bool is_indexed() const override { return false; }
   std::unique_ptr<RowStream> open(const RowEpoch& epoch) const override {
     const auto group = [this, epoch](const Row& row, std::int64_t number) { return group_or_none(row, epoch, number); };
-    return std::make_unique<MappedStream>(input_->open(epoch), group, epoch.executor, options_.serial);
+    return std::make_unique<MappedStream>(input_->open(epoch), group, options_.serial ? nullptr : epoch.executor,
+                                          input_->rows_of_job());
   }
   void describe(ByteSequence& to) const override {
     to.add(kind_);
+    to.add(to_string(fields()));
+    to.add(static_cast<std::int64_t>(options_.on_error));
     input_->describe(to);
   }
 

@@ -3,15 +3,16 @@
 #include <exception>
 #include <vector>
 
-#include "troupe/ops/pipeline/transform.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
-MappedStream::MappedStream(std::unique_ptr<RowStream> input, Function function, RowExecutor* executor, bool serial)
+MappedStream::MappedStream(std::unique_ptr<RowStream> input, Function function, RowExecutor* executor,
+                           std::int64_t rows_of_job)
     : function_(std::move(function)),
       input_(std::move(input)),
-      rows_of_job_(executor == nullptr || serial ? 1 : kRowsOfJob),
-      groups_(serial ? nullptr : executor, [this] { return next_job(); }) {}
+      rows_of_job_(executor == nullptr ? 1 : rows_of_job),
+      groups_(executor, [this] { return next_job(); }) {}
 
 bool MappedStream::next(Row& row) {
   while (given_ == rows_.size()) {
@@ -66,17 +67,13 @@ void MappedStream::load(PositionReader& position) {
   given_ = 0;
   group_ = begun_ = position.take(0);
   const auto given = position.take(0);
-  auto rows = input_.load(position);
-  auto number = input_.pulled() - static_cast<std::int64_t>(rows.size());
-  if (group_ < number || group_ > input_.pulled())
+  input_.load(position, [&](std::int64_t number, Row& row) {
+    if (number < group_) return false;
+    again_.push_back(std::move(row));
+    return true;
+  });
+  if (input_.pulled() - static_cast<std::int64_t>(again_.size()) != group_)
     throw Error("pipeline", "the position does not belong to this pipeline");
-  for (auto& row : rows) {
-    if (number < group_)
-      input_.release(number);
-    else
-      again_.push_back(std::move(row));
-    ++number;
-  }
   if (given == 0) return;
   if (!groups_.next(rows_) || std::cmp_greater_equal(given, rows_.size()))
     throw Error("pipeline", "the position does not belong to this pipeline");

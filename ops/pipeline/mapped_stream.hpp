@@ -20,8 +20,8 @@ class MappedStream final : public RowStream {
   /// Makes the group of a row, whose number in the input is `number`. May run on any thread, several at a time.
   using Function = std::function<RowGroup(const Row& row, std::int64_t number)>;
 
-  /// `serial`: the function runs in next() alone, for one row after the other.
-  MappedStream(std::unique_ptr<RowStream> input, Function function, RowExecutor* executor, bool serial);
+  /// A job maps `rows_of_job` rows. With a null executor, the function runs in next(), for one row after the other.
+  MappedStream(std::unique_ptr<RowStream> input, Function function, RowExecutor* executor, std::int64_t rows_of_job);
 
   bool next(Row& row) override;
   void save(Position& position) const override;

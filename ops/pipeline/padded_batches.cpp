@@ -4,6 +4,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/pipeline/batched_rows.hpp"
 #include "troupe/ops/pipeline/held_rows.hpp"
+#include "troupe/ops/pipeline/row_memory.hpp"
 
 namespace troupe {
 
@@ -26,7 +27,12 @@ RowFields padded_fields(const RowFields& fields, const PaddedBatches& options) {
 }
 
 std::size_t length_field(const RowFields& fields, const PaddedBatches& options) {
-  if (!options.length_of.empty()) return index_of(fields, options.length_of);
+  if (!options.length_of.empty()) {
+    const auto field = index_of(fields, options.length_of);
+    if (fields[field].sizes.empty())
+      throw Error(kPaddedPlace, "the field " + to_string(fields[field]) + " has no length");
+    return field;
+  }
   const auto first = std::ranges::find_if(fields, is_padded);
   if (first == fields.end()) throw Error(kPaddedPlace, "all rows have the same sizes: use batch()");
   return static_cast<std::size_t>(first - fields.begin());
@@ -56,6 +62,7 @@ class Padded final : public Transform {
     to.add(static_cast<std::int64_t>(length_field_));
     to.add(static_cast<std::int64_t>(options_.lengths.size()));
     for (const auto length : options_.lengths) to.add(length);
+    for (const auto padding : padding_) to.add(padding);
     input_->describe(to);
   }
 
@@ -142,23 +149,27 @@ class Padded final : public Transform {
       std::vector<std::int64_t> numbers;
       for (auto count = position.take(0); count > 0; --count) numbers.push_back(position.take(0));
       std::ranges::sort(numbers);
-      auto rows = input_.load(position);
       buckets_.assign(padded_.buckets(), {});
       ended_ = false;
-      auto number = input_.pulled() - static_cast<std::int64_t>(rows.size());
-      for (auto& row : rows) {
-        if (std::ranges::binary_search(numbers, number))
-          hold({number, std::move(row)});
-        else
-          input_.release(number);
-        ++number;
-      }
+      std::size_t restored = 0;
+      input_.load(position, [&](std::int64_t number, Row& row) {
+        if (!std::ranges::binary_search(numbers, number)) return false;
+        ++restored;
+        hold({number, std::move(row)});
+        return true;
+      });
+      const auto is_full = [&](const auto& bucket) {
+        return std::cmp_greater_equal(bucket.size(), padded_.options_.rows);
+      };
+      if (restored != numbers.size() || std::ranges::any_of(buckets_, is_full))
+        throw Error(kPaddedPlace, "the position does not belong to this pipeline");
     }
 
    private:
     /// Adds a row to its bucket, which is returned.
     std::size_t hold(Held held) {
       const auto bucket = padded_.bucket_of(held.row);
+      held.row = packed(std::move(held.row));
       buckets_[bucket].push_back(std::move(held));
       return bucket;
     }
@@ -185,9 +196,9 @@ class Padded final : public Transform {
 void check(const RowFields& fields, const PaddedBatches& options) {
   if (options.rows < 1) throw Error(kPaddedPlace, "a batch cannot have " + std::to_string(options.rows) + " rows");
   for (std::size_t i = 0; i < options.lengths.size(); ++i)
-    if (options.lengths[i] < (i == 0 ? 1 : options.lengths[i - 1] + 1))
+    if (options.lengths[i] <= (i == 0 ? 0 : options.lengths[i - 1]))
       throw Error(kPaddedPlace, "the lengths of buckets must be positive and ascending");
-  for (const auto& [name, number] : options.padding) index_of(fields, name);
+  for (const auto& [name, number] : options.padding) check_padding(fields[index_of(fields, name)].dtype, number);
   for (const auto& field : fields)
     for (std::size_t axis = 1; axis < field.sizes.size(); ++axis)
       if (field.sizes[axis] == RowField::kVaries)

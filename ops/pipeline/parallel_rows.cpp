@@ -45,7 +45,11 @@ ParallelRows::ParallelRows(RowExecutor* executor, MakeJob make_job)
       make_job_(std::move(make_job)) {}
 
 void ParallelRows::start_jobs() {
-  while (!ended_ && jobs_.size() < most_jobs_) {
+  // As long as the first job is done, at most one job more is made than is taken: a source that waits for its rows
+  // would delay the rows that are there.
+  constexpr int kJobsOfTake = 2;
+  for (int made = 0; !ended_ && jobs_.size() < most_jobs_; ++made) {
+    if (made >= kJobsOfTake && jobs_.front()->state == Started::State::done) return;
     auto job = make_job_();
     ended_ = job == nullptr;
     if (ended_) return;

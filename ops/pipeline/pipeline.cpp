@@ -27,6 +27,11 @@ PipelineReader::PipelineReader(TransformPtr pipeline, RowEpoch epoch)
       identity_(identity_of(*pipeline_, epoch)),
       rows_(pipeline_->open(epoch)) {}
 
+bool PipelineReader::skip(std::int64_t count) {
+  if (count < 0) throw Error("pipeline", std::to_string(count) + " rows cannot be left out");
+  return rows_->skip(count);
+}
+
 Position PipelineReader::position() const {
   Position position{identity_};
   rows_->save(position);
@@ -35,6 +40,15 @@ Position PipelineReader::position() const {
 
 void PipelineReader::seek(const Position& position) {
   if (!fits(position)) throw Error("pipeline", "the position belongs to another pipeline, seed or epoch");
+  try {
+    load(position);
+  } catch (...) {
+    rows_ = pipeline_->open(epoch_);
+    throw;
+  }
+}
+
+void PipelineReader::load(const Position& position) {
   PositionReader numbers(std::span<const std::int64_t>(position).subspan(1));
   rows_->load(numbers);
   numbers.finish();

@@ -19,22 +19,35 @@ namespace troupe {
 class PipelineReader {
  public:
   PipelineReader(TransformPtr pipeline, RowEpoch epoch);
+  PipelineReader(PipelineReader&&) noexcept = default;
+  PipelineReader& operator=(PipelineReader&& other) noexcept {
+    // The old rows go before the pipeline that they read.
+    rows_ = std::move(other.rows_);
+    pipeline_ = std::move(other.pipeline_);
+    epoch_ = other.epoch_;
+    identity_ = other.identity_;
+    return *this;
+  }
+  ~PipelineReader() = default;
 
   const RowFields& fields() const { return pipeline_->fields(); }
-  /// Sets `row` to the next row. Returns false if there is none.
+  /// Sets `row` to the next row. Returns false if there is none. After an exception, call seek() before anything else.
   bool next(Row& row) { return rows_->next(row); }
   /// Leaves out the next `count` rows; those of an indexed pipeline are not read. Returns false if there are fewer.
-  bool skip(std::int64_t count) { return rows_->skip(count); }
+  /// Throws Error if the number is negative, and like next().
+  bool skip(std::int64_t count);
   /// The position behind the last row that next() has returned. It holds for every reader of the epoch, with any number
   /// of threads.
   Position position() const;
   /// True if a position belongs to this pipeline, seed and epoch.
   bool fits(const Position& position) const { return !position.empty() && position[0] == identity_; }
   /// Continues at a position of this epoch, which may come from another process. Throws Error if the position belongs
-  /// to another pipeline or epoch.
+  /// to another pipeline or epoch, and like next(); the reader is then at the beginning.
   void seek(const Position& position);
 
  private:
+  void load(const Position& position);
+
   TransformPtr pipeline_;
   RowEpoch epoch_;
   std::int64_t identity_;  // the hash of pipeline and epoch, with which every position begins

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -42,6 +43,13 @@ void RandomAccessFile::read(std::uint64_t offset, std::span<std::byte> to) const
     offset += static_cast<std::uint64_t>(bytes);
     to = to.subspan(static_cast<std::size_t>(bytes));
   }
+}
+
+void RandomAccessFile::refuse_compressed(const std::string& advice) const {
+  std::array<std::byte, 2> begin{};
+  if (bytes_ < begin.size()) return;
+  read(0, begin);
+  if (begin[0] == std::byte{0x1F} && begin[1] == std::byte{0x8B}) refuse("is compressed: " + advice);
 }
 
 std::span<const std::byte> FileScan::from(std::uint64_t offset, std::size_t least) {
@@ -99,7 +107,12 @@ class FileRows final : public Transform {
       for (const auto end = first + count; first < end;) {
         const auto& file = *std::prev(std::ranges::upper_bound(files_, first, {}, &RecordFile::first_row));
         const auto in_file = std::min(end, file.first_row + file.rows()) - first;
-        first += read_part(file, first - file.first_row, in_file, rows);
+        try {
+          first += read_part(file, first - file.first_row, in_file, rows);
+        } catch (const Error&) {
+          // The first of the records may be readable. An error that it has is passed on.
+          first += read_part(file, first - file.first_row, 1, rows);
+        }
       }
     }
 

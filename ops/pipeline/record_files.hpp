@@ -29,6 +29,8 @@ class RandomAccessFile {
   std::uint64_t bytes() const { return bytes_; }
   /// Reads as many bytes as `to` has from `offset` on. Throws Error if the file is shorter or cannot be read.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
+  /// Throws Error with `advice` if the file begins like a gzip file, whose records cannot be read in any order.
+  void refuse_compressed(const std::string& advice) const;
   /// Throws Error with `what` behind the name of the file.
   [[noreturn]] void refuse(const std::string& what) const;
 

@@ -41,11 +41,11 @@ std::size_t index_of(const RowFields& fields, std::string_view name) {
 }
 
 void check_fields(const RowFields& fields) {
+  if (fields.empty()) throw Error("pipeline", "a row needs a field");
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const auto& field = fields[i];
     if (field.name.empty()) throw Error("pipeline", "field " + std::to_string(i) + " has no name");
-    // A batch adds an axis.
-    if (field.sizes.size() >= Shape::kMaxRank ||
+    if (field.sizes.size() > Shape::kMaxRank ||
         std::ranges::any_of(field.sizes, [](std::int64_t size) { return size < RowField::kVaries; }))
       throw Error("pipeline", "a row cannot have the field " + to_string(field));
     for (std::size_t k = 0; k < i; ++k)
@@ -59,6 +59,9 @@ std::string to_string(const RowOrigin& origin) {
 }
 
 void check_row(const RowFields& fields, const Row& row) {
+  if (row.values.size() != fields.size())
+    throw std::invalid_argument("the row has " + std::to_string(row.values.size()) + " values for " +
+                                std::to_string(fields.size()) + " fields");
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const auto& value = row.values[i];
     if (!value) throw std::invalid_argument("the field " + to_string(fields[i]) + " has not been set");

@@ -35,7 +35,8 @@ std::string to_string(const RowFields& fields);
 
 /// The index of the field named `name`. Throws Error that lists the fields if there is none.
 std::size_t index_of(const RowFields& fields, std::string_view name);
-/// Throws Error if a name is empty or occurs twice, a size is below kVaries or a field has too many axes.
+/// Throws Error if there is no field, a name is empty or occurs twice, a size is below kVaries or a field has too many
+/// axes.
 void check_fields(const RowFields& fields);
 
 /// The place from which a row was read, for errors.

@@ -1,8 +1,11 @@
 #include "troupe/ops/pipeline/row_memory.hpp"
 
+#include <cstring>
 #include <memory>
+#include <utility>
 
 #include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/pipeline/row.hpp"
 
 namespace troupe {
 
@@ -27,6 +30,16 @@ Tensor row_tensor(const Shape& shape, DType dtype) {
   auto* const place = block.memory.get() + block.used;
   block.used += Allocator::rounded(bytes);
   return {std::shared_ptr<std::byte>(block.memory, place), shape, dtype};
+}
+
+Row packed(Row row) {
+  for (auto& value : row.values) {
+    if (value.bytes() == 0 || value.bytes() > kMostBytesOfSmall) continue;
+    auto copy = row_tensor(value.shape(), value.dtype());
+    std::memcpy(copy.mutable_raw(), value.raw(), value.bytes());
+    value = std::move(copy);
+  }
+  return row;
 }
 
 }  // namespace troupe

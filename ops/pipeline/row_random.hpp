@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -36,12 +37,15 @@ class RowRandom {
       : seed_(seed_of(epoch, transform)), row_(static_cast<std::uint64_t>(row)) {}
 
   /// A number uniform in [0, 1), a multiple of 2^-24.
-  float uniform() { return troupe::uniform(seed_, row_, next_++); }
+  float uniform() { return static_cast<float>(word() >> 8) * 0x1.0p-24F; }
   /// A number uniform in [low, high), rounded.
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   /// A whole number uniform in [0, bound). `bound` must be at least 1.
   std::int64_t below(std::int64_t bound) {
-    return static_cast<std::int64_t>(uniform_below(static_cast<std::uint64_t>(bound), seed_, row_, next_++));
+    const auto high = word();
+    const auto wide = std::uint64_t{high} << 32 | word();
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::int64_t>((Wide{wide} * static_cast<std::uint64_t>(bound)) >> 64);
   }
   /// True with this probability.
   bool chance(float probability) { return uniform() < probability; }
@@ -60,7 +64,18 @@ class RowRandom {
   }
 
  private:
+  /// The next 32 random bits. All numbers are made of these words, each of which is used once.
+  std::uint32_t word() {
+    if (next_ % 4 == 0) {
+      const auto block = next_ / 4;
+      block_ = philox(seed_, {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                              static_cast<std::uint32_t>(row_), static_cast<std::uint32_t>(row_ >> 32)});
+    }
+    return block_[next_++ % 4];
+  }
+
   std::uint64_t seed_, row_, next_ = 0;
+  std::array<std::uint32_t, 4> block_{};
 };
 
 }  // namespace troupe

@@ -171,8 +171,9 @@ class SampledRows final : public Selected {
       if (!(weight >= 0.0 && std::isfinite(weight)))
         throw Error("pipeline",
                     std::to_string(weight) + " is not the weight of a row: use finite numbers of at least 0");
-    if (!(std::accumulate(weights.begin(), weights.end(), 0.0) > 0.0))
-      throw Error("pipeline", "all weights are 0, so that no row can be drawn");
+    const auto sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    if (sum == 0.0) throw Error("pipeline", "all weights are 0, so that no row can be drawn");
+    if (!std::isfinite(sum)) throw Error("pipeline", "the sum of the weights is too large");
     aliases_ = aliases_of(weights);
   }
   void describe(ByteSequence& to) const override {

@@ -6,6 +6,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/pipeline/held_rows.hpp"
+#include "troupe/ops/pipeline/row_memory.hpp"
 
 namespace troupe {
 
@@ -79,7 +80,7 @@ class BufferedShuffle final : public Transform {
       Row pulled;
       while (!buffer_.is_full() && !ended_) {
         ended_ = !input_.next(pulled);
-        if (!ended_) buffer_.add(std::move(pulled));
+        if (!ended_) buffer_.add(packed(std::move(pulled)));
       }
       if (buffer_.is_empty()) return false;
       auto drawn = buffer_.draw();
@@ -88,35 +89,37 @@ class BufferedShuffle final : public Transform {
       return true;
     }
 
+    // The numbers of rows that have been drawn and added, and the position of the input.
     void save(Position& position) const override {
       position.push_back(buffer_.drawn());
+      position.push_back(input_.pulled());
       input_.save(position);
     }
     void load(PositionReader& position) override {
       const auto drawn = position.take(0);
-      auto rows = input_.load(position);
-      buffer_ = buffer_at(drawn, input_.pulled());
+      const auto added = position.take(drawn, drawn > INT64_MAX - capacity_ ? INT64_MAX : drawn + capacity_);
+      buffer_ = buffer_at(drawn, added);
       ended_ = false;
-      const auto held = buffer_.by_number();
-      auto number = input_.pulled() - static_cast<std::int64_t>(rows.size());
-      for (auto& row : rows) {
-        if (const auto place = held.find(number); place != held.end())
-          *place->second = std::move(row);
-        else
-          input_.release(number);
-        ++number;
-      }
+      auto held = buffer_.by_number();
+      input_.load(position, [&](std::int64_t number, Row& row) {
+        const auto place = held.find(number);
+        if (place == held.end()) return false;
+        *place->second = packed(std::move(row));
+        held.erase(place);
+        return true;
+      });
+      if (!held.empty() || input_.pulled() != added)
+        throw Error("shuffle", "the position does not belong to this pipeline");
     }
 
    private:
-    /// The buffer, without the elements of its rows, after `drawn` draws and `pulled` rows of the input.
-    RowBuffer buffer_at(std::int64_t drawn, std::int64_t pulled) const {
-      if (drawn > pulled) throw Error("shuffle", "the position does not belong to this pipeline");
+    /// The buffer, without the elements of its rows, after `added` rows of the input and `drawn` draws.
+    RowBuffer buffer_at(std::int64_t drawn, std::int64_t added) const {
       RowBuffer buffer(capacity_, seed_);
-      for (std::int64_t added = 0; buffer.drawn() < drawn || added < pulled;) {
-        if (added < pulled && !buffer.is_full()) {
+      for (std::int64_t rows = 0; buffer.drawn() < drawn || rows < added;) {
+        if (rows < added && !buffer.is_full()) {
           buffer.add({});
-          ++added;
+          ++rows;
         } else {
           buffer.draw();
         }

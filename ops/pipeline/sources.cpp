@@ -99,13 +99,36 @@ class StreamRows final : public Transform {
       : Transform(std::move(fields), 0), name_(std::move(name)), open_(std::move(open)) {}
 
   bool is_indexed() const override { return false; }
-  std::unique_ptr<RowStream> open(const RowEpoch& epoch) const override { return open_(epoch); }
+  std::unique_ptr<RowStream> open(const RowEpoch& epoch) const override {
+    auto rows = open_(epoch);
+    if (rows == nullptr) throw Error(kSourcePlace, "'" + name_ + "' has opened no stream");
+    return std::make_unique<Checked>(fields(), std::move(rows));
+  }
   void describe(ByteSequence& to) const override {
     to.add("streams");
     to.add(name_);
   }
 
  private:
+  /// A user's stream whose rows are checked.
+  class Checked final : public RowStream {
+   public:
+    Checked(const RowFields& fields, std::unique_ptr<RowStream> rows) : fields_(fields), rows_(std::move(rows)) {}
+
+    bool next(Row& row) override {
+      if (!rows_->next(row)) return false;
+      with_row_named(kSourcePlace, row, [&] { check_row(fields_, row); });
+      return true;
+    }
+    bool skip(std::int64_t count) override { return rows_->skip(count); }
+    void save(Position& position) const override { rows_->save(position); }
+    void load(PositionReader& position) override { rows_->load(position); }
+
+   private:
+    const RowFields& fields_;
+    std::unique_ptr<RowStream> rows_;
+  };
+
   std::string name_;
   OpenRows open_;
 };

@@ -1,6 +1,7 @@
-#include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/pipeline/batched_rows.hpp"
 
@@ -41,6 +42,16 @@ void pad(std::byte* to, std::size_t bytes, DType dtype, double padding) {
 }
 
 }  // namespace
+
+void check_padding(DType dtype, double padding) {
+  const auto expect = [&](double least, double end) {
+    if (!(padding >= least && padding < end && padding == std::trunc(padding)))
+      throw Error("padded_batch", std::to_string(padding) + " is no " + std::string(name_of(dtype)));
+  };
+  if (dtype == DType::uint8) expect(0.0, 0x1p8);
+  if (dtype == DType::int32) expect(-0x1p31, 0x1p31);
+  if (dtype == DType::int64) expect(-0x1p63, 0x1p63);
+}
 
 Tensor stacked(std::span<const Tensor> rows, const Shape& shape, DType dtype, double padding) {
   std::vector<std::int64_t> sizes{static_cast<std::int64_t>(rows.size())};

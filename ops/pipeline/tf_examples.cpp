@@ -31,6 +31,21 @@ void check_example_field(const RowField& field) {
     throw Error("tf_examples", "several sizes of " + to_string(field) + " vary, but a feature has no shape");
 }
 
+/// The message in the field of a message at which a reader is.
+protozero::pbf_reader message_at(protozero::pbf_reader& reader) {
+  if (reader.wire_type() != protozero::pbf_wire_type::length_delimited)
+    throw std::invalid_argument("the example is damaged: a message has another wire type");
+  return reader.get_message();
+}
+
+/// Moves to the next field with the only tag of a message, of this wire type or packed. Returns false at the end.
+bool next_number(protozero::pbf_reader& list, protozero::pbf_wire_type type) {
+  if (!list.next(kOnlyTag)) return false;
+  if (list.wire_type() != type && list.wire_type() != protozero::pbf_wire_type::length_delimited)
+    throw std::invalid_argument("the example is damaged: a number has another wire type");
+  return true;
+}
+
 /// The shape of a field of `count` values.
 Shape shape_of(const RowField& field, std::int64_t count) {
   auto sizes = field.sizes;
@@ -52,9 +67,12 @@ Tensor tensor_of(const RowField& field, const std::vector<T>& values) {
 }
 
 Tensor bytes_of(const RowField& field, protozero::pbf_reader list) {
-  if (!list.next(kOnlyTag)) throw std::invalid_argument("the feature of " + to_string(field) + " has no text");
+  constexpr auto kTextType = protozero::pbf_wire_type::length_delimited;
+  if (!list.next(kOnlyTag, kTextType))
+    throw std::invalid_argument("the feature of " + to_string(field) + " has no text");
   const auto text = list.get_view();
-  if (list.next(kOnlyTag)) throw std::invalid_argument("the feature of " + to_string(field) + " has several texts");
+  if (list.next(kOnlyTag, kTextType))
+    throw std::invalid_argument("the feature of " + to_string(field) + " has several texts");
   auto bytes = row_tensor(shape_of(field, static_cast<std::int64_t>(text.size())), DType::uint8);
   std::copy_n(text.data(), text.size(), reinterpret_cast<char*>(bytes.mutable_raw()));
   return bytes;
@@ -63,7 +81,7 @@ Tensor bytes_of(const RowField& field, protozero::pbf_reader list) {
 Tensor floats_of(const RowField& field, protozero::pbf_reader list) {
   std::vector<float> values;
   // Writers pack the values, but a reader of the format takes single ones, too.
-  while (list.next(kOnlyTag)) {
+  while (next_number(list, protozero::pbf_wire_type::fixed32)) {
     if (list.wire_type() != protozero::pbf_wire_type::length_delimited) {
       values.push_back(list.get_float());
       continue;
@@ -76,7 +94,7 @@ Tensor floats_of(const RowField& field, protozero::pbf_reader list) {
 
 Tensor integers_of(const RowField& field, protozero::pbf_reader list) {
   std::vector<std::int64_t> values;
-  while (list.next(kOnlyTag)) {
+  while (next_number(list, protozero::pbf_wire_type::varint)) {
     if (list.wire_type() != protozero::pbf_wire_type::length_delimited) {
       values.push_back(list.get_int64());
       continue;
@@ -101,7 +119,7 @@ Tensor value_of(const RowField& field, protozero::pbf_reader feature) {
   while (feature.next()) {
     if (feature.tag() != kind)
       throw std::invalid_argument("the feature of " + to_string(field) + " has values of another type");
-    list = feature.get_message();
+    list = message_at(feature);
   }
   if (kind == kBytesList) return bytes_of(field, list);
   return kind == kFloatList ? floats_of(field, list) : integers_of(field, list);
@@ -110,14 +128,14 @@ Tensor value_of(const RowField& field, protozero::pbf_reader feature) {
 /// Sets the fields from the entries of a map from names to features.
 void set_features(const RowFields& fields, protozero::pbf_reader features, RowWriter& out) {
   while (features.next(kOnlyTag)) {
-    auto entry = features.get_message();
+    auto entry = message_at(features);
     protozero::data_view name;
     protozero::pbf_reader feature;
     while (entry.next())
-      if (entry.tag() == kMapKey)
+      if (entry.tag() == kMapKey && entry.wire_type() == protozero::pbf_wire_type::length_delimited)
         name = entry.get_view();
       else if (entry.tag() == kMapValue)
-        feature = entry.get_message();
+        feature = message_at(entry);
       else
         entry.skip();
     const std::string_view text(name.data(), name.size());
@@ -130,11 +148,14 @@ void set_features(const RowFields& fields, protozero::pbf_reader features, RowWr
 
 MapFunction decode_example(RowFields fields) {
   for (const auto& field : fields) check_example_field(field);
+  // map() would take a missing feature of this name from the record.
+  if (std::ranges::find(fields, "record", &RowField::name) != fields.end())
+    throw Error("tf_examples", "no field can have the name 'record'");
   return [fields = std::move(fields)](const RowView& in, RowWriter& out, RowRandom&) {
     const auto& record = in["record"];
     protozero::pbf_reader example(reinterpret_cast<const char*>(record.raw()), record.bytes());
     try {
-      while (example.next(kOnlyTag)) set_features(fields, example.get_message(), out);
+      while (example.next(kOnlyTag)) set_features(fields, message_at(example), out);
     } catch (const protozero::exception& error) {
       throw std::invalid_argument(std::string("the example is damaged: ") + error.what());
     }

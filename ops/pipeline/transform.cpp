@@ -71,7 +71,7 @@ std::unique_ptr<RowReader> Transform::reader(const RowEpoch&) const {
 }
 
 std::unique_ptr<RowStream> Transform::open(const RowEpoch& epoch) const {
-  return std::make_unique<RowsInOrder>(reader(epoch), epoch.executor, batch_rows() > 0 ? 1 : kRowsOfJob);
+  return std::make_unique<RowsInOrder>(reader(epoch), epoch.executor, rows_of_job());
 }
 
 }  // namespace troupe

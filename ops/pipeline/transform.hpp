@@ -11,9 +11,6 @@
 
 namespace troupe {
 
-/// The number of rows that one job of a RowExecutor computes; a batch has a job of its own.
-inline constexpr std::int64_t kRowsOfJob = 16;
-
 class Transform;
 using TransformPtr = std::shared_ptr<const Transform>;
 
@@ -30,6 +27,8 @@ class Transform {
   std::int64_t number() const { return number_; }
   /// The largest number of rows of a batch; 0 if the rows are no batches.
   std::int64_t batch_rows() const { return batch_rows_; }
+  /// The number of rows that one job of a RowExecutor computes; a batch has a job of its own.
+  std::int64_t rows_of_job() const { return batch_rows_ > 0 ? 1 : kRowsOfJob; }
 
   /// True if the rows can be read in any order.
   virtual bool is_indexed() const = 0;
@@ -51,6 +50,8 @@ class Transform {
       : Transform(std::move(fields), input.number() + 1, input.batch_rows()) {}
 
  private:
+  static constexpr std::int64_t kRowsOfJob = 16;
+
   RowFields fields_;
   std::int64_t number_, batch_rows_;
 };

@@ -157,6 +157,8 @@ TEST_CASE("dates and times are days and seconds since 1970", "[csv]") {
   CHECK_THAT(refusal("a\n2038-01-19T03:14:08\n", {{"x", {"a"}, DType::int32, {}, CsvContents::date_times}}),
              Contains("is out of the range of int32"));
   CHECK_THAT(refusal("a\nx\n", {{"x", {"a"}, DType::uint8, {}, CsvContents::text}}), Contains("use csv_rows()"));
+  CHECK_THAT(refusal("a\nx\n", {{"x", {"a"}, DType::float32, {}, CsvContents::date_times}}), Contains("use int64"));
+  CHECK_THAT(refusal("a\nx\n", {{"x", {"a"}, DType::int32, {"x"}, CsvContents::dates}}), Contains("has categories"));
 }
 
 }  // namespace troupe::ops_test

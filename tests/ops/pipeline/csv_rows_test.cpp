@@ -32,7 +32,7 @@ std::vector<std::string> houses_in(const std::string& records, const MapOptions&
 TEST_CASE("the records of CSV files are rows", "[pipeline]") {
   CHECK(
       houses_in("flat,1.5,2e1,new,1970-01-03\r\n"
-                "\n"
+                " \t\r\n\n"
                 "house,,7,\"a \"\"big\"\" one,\n2 floors\",2000-02-29\n"
                 " flat ,1,2,,1969-12-31") ==
       std::vector<std::string>{

@@ -2,50 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/pipeline/row_executors.hpp"
 #include "troupe/tests/ops/pipeline/row_texts.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
-
-/// An executor that never runs a job.
-class NeverRuns final : public RowExecutor {
- public:
-  int threads() const override { return 3; }
-  void run(std::function<void()>) override {}
-};
-
-/// An executor with a new thread for each job.
-class RunsApart final : public RowExecutor {
- public:
-  int threads() const override { return 3; }
-  void run(std::function<void()> job) override {
-    const std::lock_guard lock(mutex_);
-    threads_.emplace_back(std::move(job));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::jthread> threads_;
-};
-
-/// An executor that runs each job when the next one comes.
-class RunsLate final : public RowExecutor {
- public:
-  int threads() const override { return 3; }
-  void run(std::function<void()> job) override {
-    if (last_) last_();
-    last_ = std::move(job);
-  }
-
- private:
-  std::function<void()> last_;
-};
 
 /// Pipelines of which every part runs on the executor.
 std::vector<Pipeline> parallel_pipelines() {

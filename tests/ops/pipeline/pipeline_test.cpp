@@ -117,6 +117,7 @@ TEST_CASE("sample draws rows in proportion to their weights", "[pipeline]") {
   CHECK_THROWS_WITH(numbers(4).sample(std::vector{1.0}, 3), Contains("1 weights do not fit 4 rows"));
   CHECK_THROWS_WITH(numbers(1).sample(std::vector{-1.0}, 3), Contains("is not the weight of a row"));
   CHECK_THROWS_WITH(numbers(1).sample(std::vector{0.0}, 3), Contains("all weights are 0"));
+  CHECK_THROWS_WITH(numbers(2).sample(std::vector{1e308, 1e308}, 3), Contains("is too large"));
 }
 
 TEST_CASE("batch groups rows, and unbatch takes them apart", "[pipeline]") {
@@ -253,6 +254,80 @@ TEST_CASE("a cache reads its input once", "[pipeline]") {
   CHECK(*reads == 8);
   CHECK(rows_of(cached, {2, 0}) != first);
   CHECK(*reads == 16);
+}
+
+TEST_CASE("a cache goes on after an exception of its input", "[pipeline]") {
+  auto fails = std::make_shared<bool>(true);
+  const auto cached = in_order_only(numbers(9))
+                          .map([fails](const RowView& in, RowWriter&, RowRandom&) {
+                            if (*fails && in.value<std::int32_t>("n") == 5) throw std::runtime_error("busy");
+                          })
+                          .batch(2)
+                          .cache();
+  CHECK_THROWS_WITH(rows_of(cached), Contains("row 5 of 'numbers': busy"));
+  CHECK_THROWS_WITH(rows_of(cached), Contains("row 5 of 'numbers': busy"));
+  *fails = false;
+  CHECK(rows_of(cached) == Texts{"[2]: 0 1", "[2]: 2 3", "[2]: 4 5", "[2]: 6 7", "[1]: 8"});
+}
+
+namespace {
+
+/// Counts from 0 to 4, and gives the rows that a test wants to be refused.
+class Counting final : public RowStream {
+ public:
+  explicit Counting(std::vector<Tensor> last) : last_(std::move(last)) {}
+
+  bool next(Row& row) override {
+    if (next_ == 5) return false;
+    row = {{Tensor::scalar(static_cast<std::int32_t>(next_))}, {nullptr, next_}};
+    if (next_++ == 4) row.values = last_;
+    return true;
+  }
+  void save(Position& position) const override { position.push_back(next_); }
+  void load(PositionReader& position) override { next_ = position.take(0, 5); }
+
+ private:
+  std::vector<Tensor> last_;
+  std::int64_t next_ = 0;
+};
+
+Pipeline counting(const std::vector<Tensor>& last) {
+  return Pipeline::from_streams("counting", {{"n", DType::int32}},
+                                [last](const RowEpoch&) { return std::make_unique<Counting>(last); });
+}
+
+}  // namespace
+
+TEST_CASE("the rows of a user's stream are checked", "[pipeline]") {
+  const auto whole = counting({Tensor::scalar<std::int32_t>(4)});
+  CHECK(rows_of(whole.shuffle(1)) == numbered(range(0, 5)));
+  CHECK_FALSE(whole.is_indexed());
+  CHECK_THROWS_WITH(rows_of(counting({}).batch(9)), Contains("row 4: the row has 0 values for 1 fields"));
+  CHECK_THROWS_WITH(rows_of(counting({Tensor({2}, DType::int32)}).batch(9)), Contains("'n' int32[] is int32[2]"));
+  CHECK_THROWS_WITH(rows_of(counting({Tensor()})), Contains("has not been set"));
+  const auto none = Pipeline::from_streams("none", {{"n", DType::int32}}, [](const RowEpoch&) { return nullptr; });
+  CHECK_THROWS_WITH(none.read(), "[pipeline] 'none' has opened no stream");
+  CHECK_THROWS_WITH(Pipeline::from_streams("none", {}, {}), Contains("a row needs a field"));
+}
+
+TEST_CASE("combined batches have the rows of all inputs", "[pipeline]") {
+  const auto rows = numbers(40);
+  const auto m =
+      rows.map({{"m", DType::int32}}, [](const RowView& in, RowWriter& out, RowRandom&) { out.set("m", in["n"]); });
+  CHECK(Pipeline::concatenate(std::vector{rows.batch(4), rows.batch(16)}).batch_rows() == 16);
+  CHECK(Pipeline::concatenate(std::vector{rows, rows}).batch_rows() == 0);
+  CHECK(Pipeline::zip(std::vector{rows.batch(4), m.batch(4)}).batch_rows() == 4);
+  CHECK(Pipeline::zip(std::vector{rows.batch(4), m.batch(5)}).batch_rows() == 0);
+}
+
+TEST_CASE("padding and lengths that do not fit are refused", "[pipeline]") {
+  const auto bytes = words(3).map({{"x", DType::uint8, {RowField::kVaries}}, {"n", DType::int32}},
+                                  [](const RowView&, RowWriter& out, RowRandom&) { out.make<std::uint8_t>("x", {2}); });
+  for (const double padding : {-1.0, 256.0, 0.5, std::nan("")})
+    CHECK_THROWS_WITH(bytes.padded_batch({.padding = {{"x", padding}}}), Contains("is no uint8"));
+  CHECK(rows_of(bytes.padded_batch({.rows = 3, .lengths = {3}, .padding = {{"x", 255.0}}})) ==
+        Texts{"[3, 3]: 0 0 255 0 0 255 0 0 255; [3]: 0 1 2"});
+  CHECK_THROWS_WITH(bytes.padded_batch({.length_of = "n"}), Contains("'n' int32[] has no length"));
 }
 
 }  // namespace troupe::ops_test

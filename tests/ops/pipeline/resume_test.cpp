@@ -1,7 +1,9 @@
 #include <random>
+#include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/pipeline/row_executors.hpp"
 #include "troupe/tests/ops/pipeline/row_texts.hpp"
 
 namespace troupe::ops_test {
@@ -108,8 +110,9 @@ TEST_CASE("a reader continues at every position of random pipelines", "[pipeline
     }
     positions.push_back(reader.position());
     REQUIRE(rows_of(pipeline, epoch) == rows);
-    // A reader that has been at another place continues like a new one.
-    auto moved = pipeline.read(epoch);
+    // A reader that has been at another place continues like a new one, also while threads compute rows of that place.
+    RunsApart executor;
+    auto moved = pipeline.read({epoch.seed, epoch.epoch, trial % 2 == 0 ? nullptr : &executor});
     for (int i = 0; i < 12; ++i) {
       const auto at = random() % positions.size();
       const auto first = rows.begin() + static_cast<std::ptrdiff_t>(std::min(at, rows.size()));
@@ -147,20 +150,50 @@ TEST_CASE("a position of another pipeline, seed or epoch is refused", "[pipeline
   CHECK_THROWS_WITH(reader.seek({}), Contains("belongs to another pipeline"));
 }
 
-TEST_CASE("a damaged position is refused", "[pipeline]") {
+TEST_CASE("a damaged position is refused, or leaves the reader usable", "[pipeline]") {
   std::mt19937 random(5);
   for (int trial = 0; trial < 60; ++trial) {
     const auto pipeline = random_pipeline(random);
+    const auto rows = rows_of(pipeline);
     auto reader = pipeline.read();
     Row row;
-    for (auto rows = random() % 60; rows > 0; --rows) reader.next(row);
+    for (auto count = random() % 60; count > 0; --count) reader.next(row);
     const auto position = reader.position();
     auto shorter = position, longer = position;
     shorter.pop_back();
     longer.push_back(0);
-    CHECK_THROWS_AS(reader.seek(shorter), Error);
-    CHECK_THROWS_AS(reader.seek(longer), Error);
+    for (const auto& damaged : {shorter, longer}) {
+      CHECK_THROWS_AS(reader.seek(damaged), Error);
+      REQUIRE(rows_left(reader) == rows);
+    }
+    for (std::size_t i = 1; i < position.size(); ++i)
+      for (const std::int64_t change : {-1, 1, 40}) {
+        auto damaged = position;
+        damaged[i] += change;
+        try {
+          reader.seek(damaged);
+          rows_left(reader);
+        } catch (const Error&) {
+        }
+      }
+    reader.seek(position);
   }
+}
+
+TEST_CASE("a reader can be replaced while threads compute its rows", "[pipeline]") {
+  RunsApart executor;
+  const auto slow = [](const RowView&, RowRandom&) {
+    std::this_thread::yield();
+    return true;
+  };
+  auto reader = words(500).filter(slow).read({0, 0, &executor});
+  Row row;
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(reader.next(row));
+    reader = words(500 + i).filter(slow).read({0, 0, &executor});
+  }
+  CHECK(rows_left(reader).size() == 519);
+  CHECK_THROWS_WITH(reader.skip(-1), Contains("-1 rows cannot be left out"));
 }
 
 }  // namespace troupe::ops_test

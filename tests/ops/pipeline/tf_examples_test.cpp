@@ -78,6 +78,15 @@ TEST_CASE("numbers that are not packed are read, too", "[pipeline]") {
   CHECK(rows_of_example(example({{"small", field_of(3, list)}}), {kFields[2]}) == std::vector<std::string>{"[2]: 7 9"});
 }
 
+TEST_CASE("numbers and messages of another wire type are refused", "[pipeline]") {
+  const auto floats_with = [](const std::string& list) { return example({{"small", field_of(3, list)}}); };
+  // A 64-bit number in place of a varint, and a varint in place of the message Features.
+  CHECK_THROWS_WITH(rows_of_example(floats_with(varint(9) + std::string(8, 'x')), {kFields[2]}),
+                    Contains("a number has another wire type"));
+  CHECK_THROWS_WITH(rows_of_example(varint(8) + varint(1), {kFields[2]}), Contains("a message has another wire type"));
+  CHECK_THROWS_WITH(decode_example({{"record", DType::uint8}}), Contains("no field can have the name 'record'"));
+}
+
 TEST_CASE("features that do not fit are refused by name", "[pipeline]") {
   const auto refusal = [](const std::string& feature, const RowField& field) {
     try {
