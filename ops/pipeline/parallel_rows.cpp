@@ -45,7 +45,7 @@ ParallelRows::ParallelRows(RowExecutor* executor, MakeJob make_job)
       make_job_(std::move(make_job)) {}
 
 void ParallelRows::start_jobs() {
-  // As long as the first job is done, at most one job more is made than is taken: a source that waits for its rows
+  // While the first job is done, at most one job more is made than is taken: a source that waits for its rows
   // would delay the rows that are there.
   constexpr int kJobsOfTake = 2;
   for (int made = 0; !ended_ && jobs_.size() < most_jobs_; ++made) {
